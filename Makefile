@@ -66,7 +66,7 @@ TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol script record fo
 PUSH_OBJECTS := $(call objects,util dcpi profile symbol script format archive push) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.o otlp.pb-c.o otlp_reply.pb-c.o pyroscope.pb-c.o)
 DAEMON_OBJECTS := $(call objects,capture record cli daemon) $(PUSH_OBJECTS) \
-	$(addprefix $(BUILD)/user/report/,text.o row_view.o chance.o changes/changes.o changes/deploys.o changes/judge.o)
+	$(addprefix $(BUILD)/user/report/,text.o row_view.o chance.o changes/changes.o changes/judge.o)
 MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
 # The gcc -pg runtime, beside the library.
 GMON_SOURCES := $(wildcard user/lib/gmon*.c user/lib/*.S)
@@ -79,7 +79,7 @@ COMMON_SOURCES := $(wildcard user/dcpi/*.c user/util/*.c)
 PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c gperftools.c maps.c segments.c)
 LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
-GENERATED := $(addprefix $(BUILD)/bpf/,sample.skel.h profil.skel.h wall.skel.h) \
+GENERATED := $(addprefix $(BUILD)/bpf/,sample.skel.h profil.skel.h wall.skel.h type_names.h) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h otlp_reply.pb-c.h pyroscope.pb-c.h) \
 	$(addprefix $(BUILD)/embed/,flame_graph.js.h flame_graph.js.hash.h web.html.h web.js.h web.css.h web.js.hash.h web.css.hash.h)
 
@@ -159,6 +159,12 @@ $(BUILD)/bpf/%.bpf.o: $(BUILD)/bpf/%.compiled.o
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(say) BPFTOOL $@
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+# The names of the kernel's types that the programs use, sorted.
+$(BUILD)/bpf/type_names.h: bpf/vmlinux.h
+	@mkdir -p $(@D)
+	$(say) GEN $@
+	$(Q){ head -n 1 $<; sed -n 's/^\(struct\|enum\) \([a-z0-9_]\+\) {.*/"\2",/p' $< | LC_ALL=C sort; } >$@
 
 # --- *.proto ---
 
@@ -311,10 +317,10 @@ demo:
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/demo/demo.sh $(BUILD)/profiltool
 
-# How many tests, and builds for them, run in parallel when make has no -j. Tests wait now and then, and one more
-# uses the CPUs meanwhile.
+# How many tests, and builds for them, run in parallel when make has no -j. Tests wait now and then, and two more
+# use the CPUs meanwhile.
 JOBS ?= $(shell nproc)
-TEST_JOBS = $(if $(filter file,$(origin JOBS)),$(shell expr $(JOBS) + 1),$(JOBS))
+TEST_JOBS = $(if $(filter file,$(origin JOBS)),$(shell expr $(JOBS) + 2),$(JOBS))
 PARALLEL_MAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 # Tests run python3 some thousand times; another one before the system's in PATH, such as pyenv's, may take
 # ten times as long to start.
@@ -328,7 +334,7 @@ check: $(PYTHON)/python3
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:
-	@echo 'make test runs every test: some 10 minutes on two CPUs.' \
+	@echo 'make test runs every test: some 20 minutes on two CPUs.' \
 		'make check takes one.'
 	$(Q)tests/packages.sh test
 	+$(Q)$(PARALLEL_MAKE) all lib32 quick-fuzzers unit-tests programs $(PYTHON)/python3
@@ -421,7 +427,7 @@ DOCDIR ?= $(PREFIX)/share/doc/profiltool
 # Where a package has these two; without, they are installed, too.
 CHANGELOG_LINK ?=
 LICENSE_LINK ?=
-DOCUMENTS = README.md CONTRIBUTING.md NEWS.md SECURITY.md $(wildcard user/doc/*.md) user/report/flame_graph/postgres.svg \
+DOCUMENTS = README.md CONTRIBUTING.md NEWS.md SECURITY.md $(wildcard user/doc/*.md user/doc/*.json) user/report/flame_graph/postgres.svg \
 	$(if $(CHANGELOG_LINK),,CHANGELOG.md) $(if $(LICENSE_LINK),,LICENSE)
 
 ## make install-doc           install README.md and the pages that it leads to, in DOCDIR=

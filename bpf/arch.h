@@ -5,7 +5,7 @@
  * space; registers.h has the registers' numbers. And in other directories:
  *   Makefile                              BPF_ARCH_*
  *   user/symbol/cfi/cfi.c                 machines[]: the registers of call frame information
- *   user/symbol/elf/plt.c                 the code of PLT stubs
+ *   user/symbol/elf.c                     the code of PLT stubs
  *   user/util/cpu.c                       how return addresses are signed
  *   user/lib/mcount.S                     what gcc -pg calls
  *   user/capture/requirements_judge.c     the machines that are tested, their packages

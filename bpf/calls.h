@@ -21,17 +21,9 @@ struct call_task {
  * Bound: machine: threads whose calls are followed; memory of the kernel for each; then: the call
  * is not recorded; again: when the kernel has memory; share: none; seen: calls_lost.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct call_task);
-} call_tasks SEC(".maps");
+TASK_STORAGE(call_tasks, struct call_task);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, CALL_RING_BYTES);
-} call_ring SEC(".maps");
+RING(call_ring, CALL_RING_BYTES);
 
 static __always_inline void lose_call(void)
 {

@@ -3,26 +3,93 @@
  * Makes texts equal that differ in their constants alone: "WHERE id = 7" is "WHERE id = ?". Or any
  * table of them would be full in seconds, and what a user has typed would leave the process.
  *
- * One table says for each state and class of character what follows. So the loop has no branches
- * but its end, and the verifier goes through it once.
+ * One table says for each state and class of character what follows, so the loop has no branches
+ * but its end.
  *
- * Included by the BPF program and by tests. Whoever includes it defines CONTEXT_FUNCTION.
+ * Included by the BPF program and by tests. Whoever includes it defines CONTEXT_FUNCTION, and
+ * CONTEXT_COPY(to, size, from).
  */
 #ifndef PROFIL_BPF_CONTEXT_TEXT_H
 #define PROFIL_BPF_CONTEXT_TEXT_H
 
 #include "context.h"
 
+/* So many bytes are taken by one function, which the verifier goes through once. Bound: size. */
+#define CONTEXT_BLOCK_BYTES 16
+#define CONTEXT_BLOCKS	    (CONTEXT_TEXT_BYTES / CONTEXT_BLOCK_BYTES)
+
+/* A text as it was read. */
+union context_read {
+	unsigned char bytes[CONTEXT_TEXT_BYTES];
+	unsigned long long words[CONTEXT_TEXT_BYTES / 8];
+};
+
+/*
+ * A text that was made equal, and how far that was after each of its blocks: one that begins with
+ * the same blocks goes on from there, so what a statement costs is what differs in it. Whatever
+ * memo a text finds, only what is the same byte by byte is taken from it.
+ */
+struct context_memo {
+	unsigned int rule;
+	unsigned int blocks; /* that are known */
+	/* The block at which to go on, the state there, and the bytes of made[] until then. */
+	unsigned int after[CONTEXT_BLOCKS];
+	union context_read read;
+	unsigned char made[CONTEXT_TEXT_BYTES];
+};
+
+/* Bound: as CONTEXT_MEMOS. */
+#define CONTEXT_FIXED_BYTES 128
+
+/* Values of a process that do not change any more: see struct context_image. */
+struct context_fixed {
+	unsigned long long process, start_ns;
+	unsigned int image, used;
+	unsigned char bytes[CONTEXT_FIXED_BYTES];
+};
+
+/*
+ * Powers of two.
+ * Bound: users: beginnings of texts, and processes, that a CPU remembers; then: a text is made
+ * equal from its beginning, and all values are read; again: at the next tick; share: none; seen:
+ * not seen, but as CPU time.
+ */
+#define CONTEXT_MEMOS 32
+
+/* Shorter texts have no memo. Bound: format. */
+#define CONTEXT_MEMO_LEAST (2 * CONTEXT_BLOCK_BYTES)
+
 /* Memory of each CPU for the values of a thread. */
 struct context_scratch {
 	unsigned int used; /* of bytes[] */
-	unsigned int unused;
+	unsigned int user; /* whose the values are: user_of(); CONTEXT_CURRENT_USER */
+	unsigned int
+		ids; /* where a trace and a span begin, which are the last; 0: there are none */
+	unsigned int cut; /* CONTEXT_HASH_CUT, or 0: all that there is was read */
+	/* Of the text that is made equal: as in struct context_memo, where it begins, its first
+	 * block that is not known. */
+	unsigned int from, state, begin, first, has_memo;
 	union {
 		unsigned char bytes[CONTEXT_VALUE_BYTES];
 		unsigned long long words[CONTEXT_VALUE_WORDS];
 	};
-	unsigned char text[CONTEXT_TEXT_BYTES]; /* as it was read */
+	union context_read text;
+	/* What leads to it. Bound: format. */
+	unsigned long long leads[6];
+	unsigned short label, part; /* of the variable that was read last, the label + 1 */
+	struct context_record record, again;
+	/* Where the process has the variables that are read. */
+	unsigned long long bias, thread_pointer;
+	unsigned long long address; /* of a variable */
+	unsigned int image;	    /* in `contexts` */
+	struct context_vector vector;
+	struct context_memo memos[CONTEXT_MEMOS];  /* by how texts begin */
+	struct context_fixed fixed[CONTEXT_MEMOS]; /* by processes */
+	/* The verifier takes a number below CONTEXT_VALUE_BYTES for any of these. */
+	unsigned char spare[CONTEXT_VALUE_BYTES];
 };
+
+#define CONTEXT_CURRENT_USER (~0U)
 
 /* What is appended at once besides texts, at most. Bound: size. */
 #define CONTEXT_SPARE 16
@@ -45,6 +112,7 @@ enum context_class {
 	CLASS_POINT,
 	CLASS_COMMA,
 	CLASS_BACKSLASH,
+	CLASS_DASH,  /* of a path: within a number, it is part of that, as in a date */
 	CLASS_CLOSE, /* ends what a minus may follow that is no sign: ) and ] */
 	CLASS_OTHER,
 	CLASSES = 32
@@ -114,7 +182,8 @@ enum context_write {
 	[CLASS_SLASH] = STEP(SLASH, IT), [CLASS_STAR] = STEP(OTHER, IT),                      \
 	[CLASS_MINUS] = STEP(SIGN, IT), [CLASS_POINT] = STEP(OTHER, IT),                      \
 	[CLASS_COMMA] = STEP(OTHER, IT), [CLASS_BACKSLASH] = STEP(OTHER, IT),                 \
-	[CLASS_CLOSE] = STEP(OPERAND, IT), [CLASS_OTHER] = STEP(OTHER, IT)
+	[CLASS_DASH] = STEP(OTHER, IT), [CLASS_CLOSE] = STEP(OPERAND, IT),                    \
+	[CLASS_OTHER] = STEP(OTHER, IT)
 #define STEPS_AFTER_OPERAND                                          \
 	STEPS_OUTSIDE, [CLASS_SPACE] = STEP(OPERAND_BLANK, SPACE),   \
 		       [CLASS_NEWLINE] = STEP(OPERAND_BLANK, SPACE), \
@@ -141,7 +210,8 @@ static const unsigned short context_steps[STATES][CLASSES] = {
 	[STATE_E] = { STEPS_OF_NAME, [CLASS_QUOTE] = STEP(ESCAPED, CONSTANT) | BACK(1) },
 	[STATE_NUMBER] = { STEPS_AFTER_OPERAND, [CLASS_DIGIT] = STEP(NUMBER, NOTHING),
 			   [CLASS_NAME] = STEP(NUMBER, NOTHING), [CLASS_E] = STEP(NUMBER, NOTHING),
-			   [CLASS_POINT] = STEP(NUMBER, NOTHING), [CLASS_COMMA] = STEP(COMMA, IT) },
+			   [CLASS_POINT] = STEP(NUMBER, NOTHING), [CLASS_COMMA] = STEP(COMMA, IT),
+			   [CLASS_DASH] = STEP(NUMBER, NOTHING) },
 	[STATE_COMMA] = { STEPS_OUTSIDE, STEPS_OF_LIST(1), [CLASS_SPACE] = STEP(COMMA_SPACE, SPACE),
 			  [CLASS_NEWLINE] = STEP(COMMA_SPACE, SPACE),
 			  [CLASS_MINUS] = STEP(COMMA_SIGN, IT) },
@@ -214,7 +284,9 @@ static const unsigned char context_classes[4][256] = {
 			  ['"'] = CLASS_DOUBLE_QUOTE, ['$'] = CLASS_DOLLAR, ['/'] = CLASS_SLASH,
 			  ['*'] = CLASS_STAR, ['-'] = CLASS_MINUS, ['\\'] = CLASS_BACKSLASH,
 			  [')'] = CLASS_CLOSE, [']'] = CLASS_CLOSE },
-	[CONTEXT_LITERAL] = { CLASSES_OF_ALL },
+	[CONTEXT_PATH] = { CLASSES_OF_ALL, ['\''] = CLASS_PLAIN_QUOTE, ['"'] = CLASS_PLAIN_DOUBLE,
+			   ['\\'] = CLASS_BACKSLASH, ['-'] = CLASS_DASH, ['?'] = CLASS_END,
+			   ['#'] = CLASS_END },
 };
 
 #pragma GCC diagnostic pop
@@ -224,21 +296,39 @@ static inline void context_put(struct context_scratch *c, unsigned char byte)
 	c->bytes[c->used++ & (CONTEXT_VALUE_BYTES - 1)] = byte;
 }
 
-/*
- * Appends c->text, of which `size` bytes were read with the 0 at its end, as the rule has it.
- * Returns how many bytes it has now. is_cut: it is the beginning of a longer one.
- */
-CONTEXT_FUNCTION int context_put_text(struct context_scratch *c, unsigned int rule,
-				      unsigned int size, bool is_cut)
+/* In these states a step may take back what was written before. */
+#define STATES_UNSETTLED                                                                        \
+	(1U << STATE_E | 1U << STATE_COMMA | 1U << STATE_COMMA_SPACE | 1U << STATE_COMMA_SIGN | \
+	 1U << STATE_COMMA_SPACE_SIGN | 1U << STATE_DOLLAR | 1U << STATE_SLASH |                \
+	 1U << STATE_SIGN | 1U << STATE_MINUS)
+
+#define FROM(block, state, used) ((block) | (state) << 8 | (used) << 16)
+#define FROM_BLOCK(from)	 ((from)&0xff)
+#define FROM_STATE(from)	 ((from) >> 8 & STEP_STATE)
+#define FROM_USED(from)		 ((from) >> 16)
+
+static inline struct context_memo *context_memo(struct context_scratch *c)
 {
-	unsigned int state = rule == CONTEXT_LITERAL ? STATE_LITERAL : STATE_BLANK;
-	unsigned int begin, used, last;
+	const unsigned long long *words = c->text.words;
+	unsigned long long hash = words[0];
+
+	for (int i = 1; i < CONTEXT_MEMO_LEAST / 8; i++)
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
+	return &c->memos[hash >> 32 & (CONTEXT_MEMOS - 1)];
+}
+
+/* Appends a block of c->text, in c->state. */
+CONTEXT_FUNCTION int context_put_block(struct context_scratch *c, unsigned int rule,
+				       unsigned int block, unsigned int size)
+{
+	unsigned int used, state, first = block * CONTEXT_BLOCK_BYTES;
 
 	if (!c)
 		return 0;
-	begin = used = c->used;
-	for (unsigned int i = 0; i < CONTEXT_TEXT_BYTES && i < size; i++) {
-		unsigned char byte = c->text[i];
+	used = c->used;
+	state = c->state;
+	for (unsigned int i = 0; i < CONTEXT_BLOCK_BYTES && first + i < size; i++) {
+		unsigned char byte = c->text.bytes[(first + i) & (CONTEXT_TEXT_BYTES - 1)];
 		unsigned int step = context_steps[state & STEP_STATE]
 						 [context_classes[rule & 3][byte] & (CLASSES - 1)];
 		/* The first of these is written, too, but not counted. */
@@ -246,19 +336,113 @@ CONTEXT_FUNCTION int context_put_text(struct context_scratch *c, unsigned int ru
 
 		used -= STEP_BACK(step);
 		c->bytes[used & (CONTEXT_VALUE_BYTES - 1)] = bytes >> (written * 8);
-		used += written != WRITE_NOTHING && used < CONTEXT_VALUE_BYTES - CONTEXT_SPARE;
+		/* 1 if something is written, and there is room: without a branch, as above. */
+		used += (written | written >> 1) &
+			(used - (CONTEXT_VALUE_BYTES - CONTEXT_SPARE)) >> 31;
 		state = step & STEP_STATE;
 	}
 	c->used = used;
+	c->state = state;
+	return 0;
+}
+
+/* Notes a block that was appended, for context_resume(). */
+CONTEXT_FUNCTION int context_note_block(struct context_scratch *c, unsigned int block)
+{
+	struct context_memo *memo;
+
+	if (!c || block >= CONTEXT_BLOCKS)
+		return 0;
+	memo = context_memo(c);
+	if (!(STATES_UNSETTLED >> (c->state & STEP_STATE) & 1))
+		c->from = FROM(block + 1, c->state, c->used - c->begin);
+	memo->read.words[2 * block] = c->text.words[2 * block];
+	memo->read.words[2 * block + 1] = c->text.words[2 * block + 1];
+	memo->after[block] = c->from;
+	return 0;
+}
+
+/*
+ * Appends what is known of the blocks with which c->text begins. Sets c->from, whose bytes those
+ * are, to where to go on. Returns whether all whole blocks are known.
+ */
+CONTEXT_FUNCTION int context_resume(struct context_scratch *c, unsigned int rule, unsigned int size)
+{
+	unsigned int same = 0, count;
+	struct context_memo *memo;
+
+	if (!c)
+		return 0;
+	memo = context_memo(c);
+	if (memo->rule != rule)
+		memo->blocks = 0;
+	memo->rule = rule;
+	count = size / CONTEXT_BLOCK_BYTES < memo->blocks ? size / CONTEXT_BLOCK_BYTES
+							  : memo->blocks;
+	while (same < CONTEXT_BLOCKS && same < count &&
+	       memo->read.words[2 * same] == c->text.words[2 * same] &&
+	       memo->read.words[2 * same + 1] == c->text.words[2 * same + 1])
+		c->from = memo->after[same++];
+	memo->blocks = same;
+	count = FROM_USED(c->from) & (CONTEXT_VALUE_BYTES - 1);
+	CONTEXT_COPY(c->bytes + (c->used & (CONTEXT_VALUE_BYTES - 1)), count, memo->made);
+	c->used += count;
+	return same == size / CONTEXT_BLOCK_BYTES;
+}
+
+/* Keeps what was made of c->text, so that others can go on from there. */
+CONTEXT_FUNCTION int context_keep(struct context_scratch *c, unsigned int size)
+{
+	struct context_memo *memo;
+
+	if (!c)
+		return 0;
+	memo = context_memo(c);
+	memo->blocks = size / CONTEXT_BLOCK_BYTES;
+	CONTEXT_COPY(memo->made, (c->used - c->begin) & (CONTEXT_VALUE_BYTES - 1),
+		     c->bytes + (c->begin & (CONTEXT_VALUE_BYTES - 1)));
+	return 0;
+}
+
+/*
+ * Appends c->text, which has `size` bytes, as the rule has it. Returns how many bytes it has now.
+ * is_cut: it is the beginning of a longer one.
+ */
+CONTEXT_FUNCTION int context_put_text(struct context_scratch *c, unsigned int rule,
+				      unsigned int size, bool is_cut)
+{
+	unsigned int used, last;
+
+	if (!c)
+		return 0;
+	c->begin = c->used;
+	c->from = FROM(0, rule & CONTEXT_LITERAL ? STATE_LITERAL : STATE_BLANK, 0);
+	/* Where there may be no room for all of it, that has a part in what it becomes. */
+	c->has_memo = size >= CONTEXT_MEMO_LEAST &&
+		      c->begin <= CONTEXT_VALUE_BYTES - CONTEXT_SPARE - CONTEXT_TEXT_BYTES;
+	if (c->has_memo && context_resume(c, rule, size))
+		c->has_memo = 0; /* there is nothing to be noted */
+	c->state = FROM_STATE(c->from);
+	c->first = FROM_BLOCK(c->from);
+	for (unsigned int i = 0; i < CONTEXT_BLOCKS && i * CONTEXT_BLOCK_BYTES < size; i++) {
+		if (i < c->first)
+			continue;
+		context_put_block(c, rule, i, size);
+		if (c->has_memo && (i + 1) * CONTEXT_BLOCK_BYTES <= size)
+			context_note_block(c, i);
+	}
+	if (c->has_memo)
+		context_keep(c, size);
+	used = c->used;
 	last = (used - 1) & (CONTEXT_VALUE_BYTES - 1);
-	if (used > begin && rule != CONTEXT_LITERAL && c->bytes[last] == ' ')
+	if (used > c->begin && !(rule & CONTEXT_LITERAL) && c->bytes[last] == ' ')
 		c->used--;
-	if (is_cut || used >= CONTEXT_VALUE_BYTES - CONTEXT_SPARE) {
+	if ((is_cut && c->state != STATE_END) || used >= CONTEXT_VALUE_BYTES - CONTEXT_SPARE) {
 		context_put(c, '.');
 		context_put(c, '.');
 		context_put(c, '.');
 	}
-	return c->used - begin;
+	return c->used - c->begin;
 }
 
 /* Clears what is behind the values, up to a whole word. Returns how many words they have. */

@@ -15,11 +15,9 @@ char LICENSE[] SEC("license") = "GPL";
 /* Set by user space before the load. */
 const volatile __u32 sides = 0;			      /* flags: SAMPLE_USER, ... */
 const volatile __u64 arena_words = STACK_ARENA_WORDS; /* of a bank; tests use less of it */
-const volatile __u64 tick_words = STACK_ARENA_WORDS;  /* as long as less is in use: for ticks */
 const volatile __u32 bank_buckets = SAMPLE_BUCKETS;   /* a power of two */
-const volatile __u64 bank_words = 0;		      /* the distance of two banks in the arena */
+const volatile __u64 bank_words = STACK_CHUNK_WORDS;  /* the distance of two banks in the arena */
 const volatile __u64 hash_bits = ~0ULL;		      /* tests drop bits of a stack's hash */
-const volatile __u32 banks = 1;			      /* of each table; or SAMPLE_BANKS */
 const volatile bool notes_cpu = false;		      /* samples of different CPUs differ */
 const volatile __u32 victims = SAMPLE_ALL_VICTIMS;    /* enum sample_victims */
 const volatile struct sample_cells cells = { 0 };
@@ -27,58 +25,25 @@ const volatile struct sample_cells cells = { 0 };
 /* Written by user space at any time: the bank in which ticks count. */
 volatile __u32 bank_in_use SEC(".data.banks");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SAMPLE_BUCKETS); /* bank_buckets for each bank */
-	__type(key, __u32);
-	__type(value, struct sample_bucket);
-} table SEC(".maps");
+MAPPED_ARRAY(table, SAMPLE_BUCKETS, struct sample_bucket); /* bank_buckets for each bank */
 
 /* Bound: size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* possible CPUs, times the banks; set before the load */
-	__type(key, __u32);
-	__type(value, struct sample_counters);
-} counters SEC(".maps");
+MAPPED_ARRAY(counters, POSSIBLE_CPUS, struct sample_counters);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, SAMPLE_RING_BYTES);
-} ring SEC(".maps");
+RING(ring, SAMPLE_RING_BYTES);
 
 /* Bound: as SAMPLE_TIMES. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* possible CPUs; set before the load */
-	__type(key, __u32);
-	__type(value, struct sample_times);
-} times SEC(".maps");
+MAPPED_ARRAY(times, POSSIBLE_CPUS, struct sample_times);
 
 /* The programs that record call stacks count in these two, not in `table`. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SAMPLE_BUCKETS);
-	__type(key, __u32);
-	__type(value, struct stack_bucket);
-} stacks SEC(".maps");
+MAPPED_ARRAY(stacks, SAMPLE_BUCKETS, struct stack_bucket);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, STACK_CHUNKS);
-	__type(key, __u32);
-	__type(value, struct stack_chunk);
-} arena SEC(".maps");
+MAPPED_ARRAY(arena, STACK_CHUNKS, struct stack_chunk);
 
 /* A tick reads this once for what it counts, so that all of that is in one bank. */
 static __always_inline __u32 current_bank(void)
 {
-	return bank_in_use & (banks - 1);
+	return bank_in_use & (SAMPLE_BANKS - 1);
 }
 
 /* The number of the bucket for a hash. */
@@ -94,7 +59,7 @@ static __always_inline __u32 bucket_number(__u32 hash, __u32 bank)
  */
 static struct sample_counters *cpu_counters(__u32 bank)
 {
-	__u32 key = bpf_get_smp_processor_id() * banks + bank;
+	__u32 key = bpf_get_smp_processor_id() * SAMPLE_BANKS + bank;
 
 	return bpf_map_lookup_elem(&counters, &key);
 }
@@ -450,7 +415,7 @@ __noinline int count_in_stack_bucket(struct stack_sample *sample, __u32 number, 
 			note_tick(now, number, i, &bucket->waiting[i], sample->waiting);
 			return true;
 		}
-		if (entry->hash == 0 && *used + STACK_WORDS_MAX < tick_words &&
+		if (entry->hash == 0 && *used + STACK_WORDS_MAX < arena_words &&
 		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0) {
 			if (!add_stack(entry, stack, now, used, bank))
 				return false;
@@ -505,7 +470,7 @@ static __always_inline void count_stack(struct stack_sample *sample, long size)
 	if (count_in_stacks(sample, bank))
 		return;
 	size += offsetof(struct stack_sample, stack.pcs);
-	count_sent(bpf_ringbuf_output(&ring, sample, size, ring_wakeup(STACK_RING_BYTES)) == 0,
+	count_sent(bpf_ringbuf_output(&ring, sample, size, ring_wakeup(SAMPLE_RING_BYTES)) == 0,
 		   bank);
 }
 

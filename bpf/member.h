@@ -83,6 +83,12 @@ struct member_record {
 /* Bound: format. */
 #define MEMBER_CPU_WORDS 128 /* CPUs below 8192 */
 
+/* What the account of times has of a thread that has not ended. */
+struct member_charged {
+	unsigned long long cpu_ns, runnable_ns; /* of the scheduler's sums */
+	unsigned long long until_ns;		/* CLOCK_MONOTONIC: of its wall time */
+};
+
 enum member_account_state {
 	ACCOUNT_OFF,
 	ACCOUNT_RUNS,
@@ -91,12 +97,14 @@ enum member_account_state {
 
 /* Read by user space, which sets the first two. */
 struct member_account {
-	unsigned long long begin_ns;  /* CLOCK_MONOTONIC; CPU time before is not counted */
-	unsigned long long state;     /* enum member_account_state */
-	unsigned long long cpu_ns;    /* of all members since begin_ns */
-	unsigned long long exiting;   /* threads in member_exits */
-	unsigned long long no_member; /* children dropped: the map of members was full */
-	unsigned long long no_record; /* records dropped: the ring buffer was full */
+	unsigned long long begin_ns; /* CLOCK_MONOTONIC; CPU time before is not counted */
+	unsigned long long state;    /* enum member_account_state */
+	unsigned long long cpu_ns;   /* of all members since begin_ns */
+	unsigned long long runnable_ns, wall_ns; /* the same: without a CPU; since their starts */
+	unsigned long long threads;		 /* whose times these are */
+	unsigned long long exiting;		 /* threads in member_exits */
+	unsigned long long no_member;		 /* children dropped: the map of members was full */
+	unsigned long long no_record;		 /* records dropped: the ring buffer was full */
 	unsigned long long cpus[MEMBER_CPU_WORDS]; /* bits: where members' threads may run */
 	unsigned long long no_task; /* threads dropped from the account: the map was full */
 };

@@ -10,6 +10,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "maps.h"
 #include "member.h"
 
 /* Set by user space before the load. */
@@ -18,12 +19,7 @@ const volatile bool one_thread = false; /* members are threads, not processes */
 /* The inode of user space's PID namespace; 0: the initial one. */
 const volatile __u32 pid_namespace = 0;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MEMBERS_MAX);
-	__type(key, __u32);
-	__type(value, struct member);
-} members SEC(".maps");
+MAP(HASH, members, MEMBERS_MAX, __u32, struct member);
 
 /* Returns the PID or TID in user space's PID namespace; 0: the task is not in it. */
 static __noinline __u32 search_number(struct task_struct *task)

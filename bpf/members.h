@@ -2,7 +2,7 @@
 /*
  * Members: the processes or threads whose ticks are counted. Programs at the kernel's forks, execs
  * and exits keep the map up to date, so that a child is counted from its first instruction, and a
- * process that gets the PID of an ended member is not. They also sum up the CPU time of all
+ * process that gets the PID of an ended member is not. They also sum up the times of all
  * members, those that have ended included. Each BPF object includes this once, and so defines maps
  * and programs.
  */
@@ -31,21 +31,10 @@ const volatile __u32 cpu_words = 0; /* how many of MEMBER_CPU_WORDS the kernel's
  * another namespace, all bits are 1.
  * Bound: as MEMBER_NUMBERS.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MEMBER_NUMBERS / 64);
-	__type(key, __u32);
-	__type(value, __u64);
-} member_numbers SEC(".maps");
+MAPPED_ARRAY(member_numbers, MEMBER_NUMBERS / 64, __u64);
 
-/* CPU time of a running thread that is in the account already, by the address of its task. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MEMBERS_MAX);
-	__type(key, __u64);
-	__type(value, __u64);
-} member_tasks SEC(".maps");
+/* By the address of the task of a thread that has not ended. */
+MAP(HASH, member_tasks, MEMBERS_MAX, __u64, struct member_charged);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
@@ -53,10 +42,7 @@ struct {
 	__type(value, struct member_exit);
 } member_exits SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, MEMBER_RING_BYTES);
-} member_records SEC(".maps");
+RING(member_records, MEMBER_RING_BYTES);
 
 struct member_account account SEC(".data.account");
 
@@ -154,10 +140,51 @@ int follow(const __u64 *ctx)
 	return 0;
 }
 
-static __always_inline void charge(__u64 ns)
+static __always_inline void charge(__u64 *sum, __u64 ns)
 {
 	if (account.state != ACCOUNT_OFF)
-		__sync_fetch_and_add(&account.cpu_ns, ns);
+		__sync_fetch_and_add(sum, ns);
+}
+
+/* How long the task has waited for CPUs, the wait under way included. */
+static __always_inline __u64 runnable_ns(const struct task_struct *task, __u64 now)
+{
+	__u64 delay = task->sched_info.run_delay, queued = task->sched_info.last_queued;
+
+	return queued && now > queued ? delay + now - queued : delay;
+}
+
+/* The same, up to when the clock of its CPU was last read; 0: the kernel does not keep it. */
+static __always_inline __u64 runnable_so_far(struct task_struct *task)
+{
+	__u64 now = 0;
+
+	if (!bpf_core_field_exists(task->sched_info.run_delay))
+		return 0;
+	if (bpf_core_field_exists(task->se.cfs_rq))
+		now = BPF_CORE_READ(task, se.cfs_rq, rq, clock);
+	return runnable_ns(task, now);
+}
+
+/* Charges what has come since the last time. cpu_ns: its CPU time so far. */
+static __always_inline void charge_thread(struct task_struct *task, __u64 cpu_ns,
+					  struct member_charged *charged)
+{
+	__u64 ns = runnable_so_far(task), now = bpf_ktime_get_ns(), since;
+
+	charge(&account.cpu_ns, cpu_ns - __sync_lock_test_and_set(&charged->cpu_ns, cpu_ns));
+	charge(&account.runnable_ns, ns - __sync_lock_test_and_set(&charged->runnable_ns, ns));
+	since = __sync_lock_test_and_set(&charged->until_ns, now);
+	charge(&account.wall_ns, now - (since > account.begin_ns ? since : account.begin_ns));
+}
+
+/* Adds a thread to those of which the account has times. NULL: there is no room. */
+static __always_inline struct member_charged *add_charged(__u64 key,
+							  const struct member_charged *first)
+{
+	if (!bpf_map_update_elem(&member_tasks, &key, first, BPF_NOEXIST))
+		__sync_fetch_and_add(&account.threads, 1);
+	return bpf_map_lookup_elem(&member_tasks, &key);
 }
 
 /*
@@ -175,17 +202,17 @@ int change_at_exec(const __u64 *ctx)
 	__u32 number = number_of(task);
 	bool has_new_tid = task->pid != (int)ctx[1];
 	struct member *member = find_member(number);
-	__u64 key = (__u64)task, none = 0, *charged;
+	struct member_charged begun = { .until_ns = bpf_ktime_get_ns() }, *charged;
+	__u64 key = (__u64)task;
 
 	if (has_account && has_new_tid && one_thread) {
 		charged = bpf_map_lookup_elem(&member_tasks, &key);
 		if (charged) {
-			charge(task->se.sum_exec_runtime - *charged);
+			charge_thread(task, task->se.sum_exec_runtime, charged);
 			bpf_map_delete_elem(&member_tasks, &key);
 		}
 	} else if (has_account && has_new_tid && member) {
-		bpf_map_update_elem(&member_tasks, &key, &none, BPF_NOEXIST);
-		if (!bpf_map_lookup_elem(&member_tasks, &key))
+		if (!add_charged(key, &begun))
 			__sync_fetch_and_add(&account.no_task, 1);
 	}
 	if (!member)
@@ -236,7 +263,8 @@ static __always_inline void charge_exits(__u32 count)
 			/* Once it is dead and off its CPU, sum_exec_runtime is all its CPU time. */
 			if (BPF_CORE_READ(task, __state) & TASK_DEAD &&
 			    !BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu)) {
-				charge(BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);
+				charge(&account.cpu_ns,
+				       BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);
 				if (!one_thread)
 					unreleased = BPF_CORE_READ(task, signal, nr_threads);
 			} else if (!bpf_map_push_elem(&member_exits, &exit, 0)) {
@@ -264,8 +292,8 @@ int note_exit(const __u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	struct member_exit exit = { .task = (__u64)task, .number = number_of(task) };
 	struct member *member = find_member(exit.number);
+	struct member_charged begun = { .until_ns = task->start_time }, *charged;
 	struct member_record *record;
-	__u64 ns, *charged;
 
 	charge_exits(2);
 	if (!member)
@@ -278,13 +306,14 @@ int note_exit(const __u64 *ctx)
 	if (account.state == ACCOUNT_ENDS)
 		return 0;
 	exit.start_ns = task->start_time;
-	exit.charged_ns = ns = task->se.sum_exec_runtime;
+	exit.charged_ns = task->se.sum_exec_runtime;
 	charged = has_account ? bpf_map_lookup_elem(&member_tasks, &exit.task) : NULL;
 	if (charged) {
-		charge(ns - __sync_lock_test_and_set(charged, ns));
+		charge_thread(task, exit.charged_ns, charged);
 		bpf_map_delete_elem(&member_tasks, &exit.task);
-	} else if (task->start_time >= account.begin_ns) {
-		charge(ns);
+	} else if (has_account && task->start_time >= account.begin_ns) {
+		charge_thread(task, exit.charged_ns, &begun);
+		__sync_fetch_and_add(&account.threads, 1);
 	}
 	__sync_fetch_and_add(&account.exiting, 1);
 	__sync_fetch_and_add(&member->exiting, 1);
@@ -303,12 +332,13 @@ static __always_inline bool is_exiting(const struct task_struct *task)
 	return *(const volatile unsigned int *)&task->flags & PF_EXITING;
 }
 
-/* For each task of the machine, in members_look(): charges its CPU time since the last call. */
+/* For each task of the machine, in members_look(): charges its times since the last call. */
 SEC("?iter/task")
-int take_cpu_time(struct bpf_iter__task *ctx)
+int take_times(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	__u64 key = (__u64)task, before, word, *charged;
+	struct member_charged begun = { 0 }, *charged;
+	__u64 key = (__u64)task, word;
 	const __u64 *mask;
 
 	charge_exits(4);
@@ -321,9 +351,12 @@ int take_cpu_time(struct bpf_iter__task *ctx)
 			account.cpus[i] |= word;
 	charged = bpf_map_lookup_elem(&member_tasks, &key);
 	if (!charged) {
-		before = task->start_time < account.begin_ns ? task->se.sum_exec_runtime : 0;
-		bpf_map_update_elem(&member_tasks, &key, &before, BPF_NOEXIST);
-		charged = bpf_map_lookup_elem(&member_tasks, &key);
+		begun.until_ns = task->start_time;
+		if (begun.until_ns < account.begin_ns) {
+			begun.cpu_ns = task->se.sum_exec_runtime;
+			begun.runnable_ns = runnable_so_far(task);
+		}
+		charged = add_charged(key, &begun);
 		if (!charged) {
 			__sync_fetch_and_add(&account.no_task, 1);
 			return 0;
@@ -333,8 +366,7 @@ int take_cpu_time(struct bpf_iter__task *ctx)
 			return 0;
 		}
 	}
-	before = task->se.sum_exec_runtime;
-	charge(before - __sync_lock_test_and_set(charged, before));
+	charge_thread(task, task->se.sum_exec_runtime, charged);
 	return 0;
 }
 

@@ -16,12 +16,7 @@ char LICENSE[] SEC("license") = "GPL";
  * Both by client number. Here: whose ticks it counts; below: its memory.
  * Bound: as PROFIL_CLIENTS.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PROFIL_CLIENTS);
-	__type(key, __u32);
-	__type(value, struct profil_client_entry);
-} entries SEC(".maps");
+MAP(HASH, entries, PROFIL_CLIENTS, __u32, struct profil_client_entry);
 
 /* Bound: as PROFIL_CLIENTS. */
 struct {

@@ -229,12 +229,7 @@ int knows_waiting(void *ctx)
  */
 
 /* What they call: the next program, and the one that counts. Bound: size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, __u32);
-} counting SEC(".maps");
+MAP(PROG_ARRAY, counting, 2, __u32, __u32);
 
 SEC("?perf_event")
 int wanted_event(struct bpf_perf_event_data *ctx)

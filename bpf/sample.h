@@ -88,10 +88,10 @@ struct sample_bucket {
 };
 
 /*
- * A power of two: 4 MiB, for 98,304 samples.
- * Bound: users: different pcs or stacks that are counted in the kernel; then: the tick goes through
- * the ring buffer; again: at the next window; without windows never; share: none; seen:
- * lost_ring_full, when the ring is full, too.
+ * A power of two: 4 MiB, for 98,304 samples; fewer at lower frequencies.
+ * Bound: users: different pcs or stacks that are counted in the kernel at a time; then: the tick
+ * goes through the ring buffer; again: at the next reading, ten times a second, of a table that is
+ * half full; share: none; seen: lost_ring_full, when the ring is full, too.
  */
 #define SAMPLE_BUCKETS (1U << 15)
 /* How many buckets a tick tries before it goes to the ring buffer. Bound: as SAMPLE_BUCKETS. */
@@ -103,9 +103,9 @@ struct sample_bucket {
 #define SAMPLE_RING_BYTES (1U << 20)
 
 /*
- * Where ticks go on when a window ends, the tables, the arena and the counters have two banks, the
- * halves of each. Ticks count in the one that user space has chosen; it reads and clears the other
- * meanwhile.
+ * The tables, the arena and the counters have two banks, the halves of each. Ticks count in the one
+ * that user space has chosen; it reads and clears the other meanwhile: when a window ends, and when
+ * one fills up.
  */
 #define SAMPLE_BANKS 2
 
@@ -144,15 +144,15 @@ static inline unsigned int stack_words(const struct stack *stack)
 /*
  * Each distinct stack is stored once, in the arena: 64-bit words, the first of which is the number
  * of words in use after it. The arena is an array of chunks, since the kernel limits the size of a
- * map value. A stack that begins near the end of a chunk extends into the reserve of that chunk. 32
- * MiB.
+ * map value. A stack that begins near the end of a chunk extends into the reserve of that chunk.
  * Bound: size.
  */
 #define STACK_CHUNK_WORDS (1U << 17)
 /*
+ * The most, of ticks and waits; of ticks half of it.
  * Bound: users: words of different stacks in the kernel, 32 MiB; then: the tick goes through the
- * ring buffer; again: at the next window; without windows never; share: none; seen: lost_ring_full,
- * when the ring is full, too.
+ * ring buffer; again: as SAMPLE_BUCKETS; share: none; seen: lost_ring_full, when the ring is full,
+ * too.
  */
 #define STACK_CHUNKS	  32
 #define STACK_ARENA_WORDS (STACK_CHUNKS * STACK_CHUNK_WORDS)
@@ -186,9 +186,6 @@ struct stack_sample {
 	unsigned long long waiting;
 	struct stack stack;
 };
-
-/* Bound: as SAMPLE_RING_BYTES. */
-#define STACK_RING_BYTES (1U << 22)
 
 /*
  * Times of ticks: a ring of each CPU, which only this CPU fills and only user space empties. A tick

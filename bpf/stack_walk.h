@@ -53,9 +53,15 @@ static __always_inline bool put_frame(struct stack_scratch *scratch, __u64 word)
 	return true;
 }
 
+/* Whether there are functions of a script, and room, for put_script_frames(). */
+static __always_inline bool goes_script_on(const struct script_walk *script)
+{
+	return has_script_frames(script) && !script->cut;
+}
+
 /*
  * Appends the functions of a script that were read, and reads those of the next call of the
- * interpreter.
+ * interpreter. Returns whether there are any.
  */
 WALK_FUNCTION int put_script_frames(struct stack_scratch *scratch)
 {
@@ -82,7 +88,7 @@ WALK_FUNCTION int put_script_frames(struct stack_scratch *scratch)
 		scratch->depth = depth + count;
 	script->wrote |= script->count;
 	read_script_frames(script);
-	return 0;
+	return goes_script_on(script);
 }
 
 /*
@@ -133,6 +139,7 @@ WALK_FUNCTION int put_last_frames(struct stack_scratch *scratch)
 	const struct unwind_mapping *mapping;
 	struct script_walk *script;
 	struct walk *walk;
+	bool goes_on;
 
 	if (!scratch)
 		return 0;
@@ -157,8 +164,9 @@ WALK_FUNCTION int put_last_frames(struct stack_scratch *scratch)
 		if (script->perl.group == PERL_OTHER && !script->wrote)
 			script->count = 0; /* it may not run */
 	}
-	for (int i = 0; i < STACK_DEPTH_MAX && has_script_frames(script) && !script->cut; i++)
-		put_script_frames(scratch);
+	goes_on = goes_script_on(script);
+	for (int i = 0; i < STACK_DEPTH_MAX && goes_on; i++)
+		goes_on = put_script_frames(scratch);
 	if (script->cut || has_script_frames(script))
 		walk->end = UNWIND_TRUNCATED;
 	return 0;

@@ -13,17 +13,10 @@
 #include "walk.h"
 #include "walk_budget.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, UNWIND_PROCESSES);
-	__type(key, __u64); /* sample_id_make(exec, tgid, 0) */
-	__type(value, struct unwind_process);
-} unwind_processes SEC(".maps");
+/* By sample_id_make(exec, tgid, 0). */
+MAP(HASH, unwind_processes, UNWIND_PROCESSES, __u64, struct unwind_process);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, UNWIND_COPY_RING_BYTES);
-} unwind_copies SEC(".maps");
+GROWING_RING(unwind_copies)
 
 /*
  * Set by user space while it reads the rows of new images, which may take seconds. Until then
@@ -43,12 +36,7 @@ const volatile __u64 walk_tick_ns = 0;
  * ticked least recently is forgotten; again: at its next tick; share: none: many processes make
  * those of others forgotten; seen: stack end walk_too_long.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u64); /* sample_id_process() */
-	__type(value, __u64);
-} long_walks SEC(".maps");
+MAP(LRU_HASH, long_walks, 1024, __u64, __u64); /* sample_id_process() */
 
 /* Whether there is one: until then no tick looks there. */
 volatile bool has_long_walks = false;
@@ -72,12 +60,7 @@ static __always_inline long copy_words(void *to, const __u64 *from, __u64 count)
 #include "stack_walk.h"
 
 /* Bound: size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* possible CPUs; set before the load */
-	__type(key, __u32);
-	__type(value, struct stack_scratch);
-} scratch SEC(".maps");
+MAP(ARRAY, scratch, POSSIBLE_CPUS, __u32, struct stack_scratch);
 
 /* --- Processes --- */
 
@@ -95,8 +78,10 @@ static __always_inline bool take_process(struct walk *walk, __u64 key)
  * A process that has not called exec since its fork has its parent's mappings: these are used until
  * user space has read the fork record, and published the child.
  */
-static __always_inline bool take_ancestor(struct walk *walk, struct task_struct *task)
+static __always_inline bool take_ancestor(struct walk *walk)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+
 	for (int i = 0; i < 3; i++) {
 		__u64 exec = BPF_CORE_READ(task, self_exec_id);
 		__u32 tgid;
@@ -115,13 +100,19 @@ static __always_inline bool take_ancestor(struct walk *walk, struct task_struct 
 	return false;
 }
 
-/*
- * Prepares the walk of a thread whose registers it has. Returns false if the mappings of its
- * process are not published.
- */
-static __always_inline bool begin_user_walk(struct walk *walk, struct task_struct *task, __u64 id)
+/* Sets walk->process to what is published for the current thread. Returns false if nothing is. */
+__noinline int take_own_process(struct walk *walk, __u64 id)
 {
-	if (!take_process(walk, sample_id_process(id)) && !take_ancestor(walk, task))
+	return walk && (take_process(walk, sample_id_process(id)) || take_ancestor(walk));
+}
+
+/*
+ * Prepares the walk of the current thread, whose registers it has. Returns false if the mappings of
+ * its process are not published.
+ */
+static __always_inline bool begin_user_walk(struct walk *walk, __u64 id)
+{
+	if (!take_own_process(walk, id))
 		return false;
 	walk->at = (struct unwind_mapping){ 0 };
 	walk->image_number = ~0U; /* its rows may have been moved since the last stack */
@@ -195,15 +186,24 @@ __noinline int copy_stack(struct unwind_copy *copy)
 	return i;
 }
 
-/* Sends a copy of the stack for user space to walk. Returns false if it cannot be sent. */
-static __always_inline bool send_copy(struct stack_scratch *scratch, const struct pt_regs *regs,
-				      bool published, __u32 wait)
+/*
+ * Sends a copy of the current thread's stack for user space to walk. Returns false if it cannot be
+ * sent.
+ */
+__noinline int send_copy(struct stack_scratch *scratch, __u32 wait)
 {
-	struct unwind_copy *copy = &scratch->copy;
-	const struct stack *stack = &scratch->sample.stack;
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 size, wakeup = BPF_RB_NO_WAKEUP;
-	struct walk *walk = &scratch->walk;
+	struct unwind_copy *copy;
+	const struct stack *stack;
+	struct walk *walk;
 
+	if (!scratch)
+		return false;
+	copy = &scratch->copy;
+	stack = &scratch->sample.stack;
+	walk = &scratch->walk;
 	copy->time_ns = bpf_ktime_get_ns();
 	copy->id = stack->id;
 	copy->process = sample_id_process(stack->id);
@@ -213,7 +213,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	copy->waiting = scratch->sample.waiting;
 	copy->wait = wait;
 	copy->in_system_call = is_in_system_call(regs);
-	copy->no_stack = has_no_stack(bpf_get_current_task_btf());
+	copy->no_stack = has_no_stack(task);
 	take_registers(walk, regs); /* again: a walk over a signal frame has changed them */
 	__builtin_memcpy(copy->registers, walk->registers, sizeof(walk->registers));
 	copy->registers[UNWIND_REGISTERS] = walk->pc;
@@ -224,28 +224,25 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	if (size > UNWIND_COPY_BYTES)
 		return false;
 	size += offsetof(struct unwind_copy, bytes);
-	/*
-	 * Wakes user space at most once a millisecond for processes that are not published, as it
-	 * may be unable to publish them. A published process asks once after each time it was
-	 * published, and always wakes.
-	 */
-	if (published || copy->time_ns - walk->asked_ns >= 1000000) {
+	/* At most once a millisecond: user space may be unable to publish the process. */
+	if (copy->time_ns - walk->asked_ns >= 1000000) {
 		walk->asked_ns = copy->time_ns;
 		wakeup = BPF_RB_FORCE_WAKEUP;
 	}
-	return bpf_ringbuf_output(&unwind_copies, copy, size, wakeup) == 0;
+	return send_to_unwind_copies(copy, size, wakeup);
 }
 
-/* Whether the published mappings may be outdated: true once after each time they were published. */
+/* Whether the published mappings may be outdated: until user space has looked, and knows no others.
+ */
 static __always_inline bool may_be_outdated(__u64 id)
 {
 	__u64 key = sample_id_process(id);
 	struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &key);
 
-	if (process && process->asked)
+	if (process && process->asked == UNWIND_ANSWERED)
 		return false;
 	if (process)
-		process->asked = 1;
+		process->asked = UNWIND_ASKED;
 	return true;
 }
 
@@ -292,7 +289,6 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	struct stack *stack = &scratch->sample.stack;
 	struct walk *walk = &scratch->walk;
 	__u64 process = sample_id_process(stack->id), now_ns;
-	bool published;
 	int depth;
 
 	if (task->flags & PF_KTHREAD || regs->PC_REGISTER == 0)
@@ -304,8 +300,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	take_registers(walk, regs);
 	stack->end = UNWIND_NO_PROCESS;
 	depth = WALK_BY_KERNEL;
-	published = begin_user_walk(walk, task, stack->id);
-	if (published) {
+	if (begin_user_walk(walk, stack->id)) {
 		if (is_over_walk_budget(process)) {
 			scratch->depth = 0;
 			stack->end = UNWIND_TOO_LONG;
@@ -324,7 +319,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 		    (!is_reading_rows && !may_be_outdated(stack->id)))
 			return depth;
 	}
-	return send_copy(scratch, regs, published, 0) ? WALK_SENT : depth;
+	return send_copy(scratch, 0) ? WALK_SENT : depth;
 }
 
 /* Every tick is counted in the `ticks` of a bucket: one that was sent as a copy, in the first. */

@@ -119,7 +119,11 @@ static __always_inline __u64 walk_signature(const struct walk *unused)
 /* 0: unknown. */
 static __always_inline __u64 thread_pointer_of(struct task_struct *task)
 {
-	return WALK_HAS_THREAD_POINTER ? BPF_CORE_READ(task, thread.fsbase) : 0;
+#ifdef UNWIND_X86
+	return BPF_CORE_READ(task, thread.fsbase);
+#else
+	return BPF_CORE_READ(task, thread.uw.tp_value);
+#endif
 }
 
 static __always_inline __u64 walk_thread_pointer(const struct walk *unused)

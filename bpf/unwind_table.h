@@ -9,6 +9,7 @@
 #ifndef PROFIL_BPF_UNWIND_TABLE_H
 #define PROFIL_BPF_UNWIND_TABLE_H
 
+#include "context.h"
 #include "registers.h"
 
 /* How to find the canonical frame address (CFA): the caller's stack pointer. */
@@ -106,15 +107,16 @@ struct unwind_chunk {
 #define UNWIND_PART_PAGES    16384
 #define UNWIND_PART_CHUNKS   16
 #define UNWIND_PART_RULES    8192
-#define UNWIND_PART_MAPPINGS 16384
+#define UNWIND_PART_MAPPINGS 4096
 
 struct unwind_image {
 	unsigned long long begin; /* ELF virtual address of its first row, and of its first page */
 	unsigned int first_page, page_count;
 	unsigned int first_rule;
 	unsigned int page_shift;
-	unsigned int used;    /* how often walks came to it: about one for each tick. It wraps */
-	unsigned int context; /* the number of its variables in bpf/context.h; 0: none */
+	unsigned int used;	/* how often walks came to it: about one for each tick. It wraps */
+	unsigned short context; /* the number of its variables in bpf/context.h; 0: none */
+	struct context_vector vector;
 };
 
 #define UNWIND_NO_IMAGE 0 /* the mapping has no rows */
@@ -127,14 +129,23 @@ struct unwind_mapping {
 	unsigned int unused;
 };
 
+/* Of a process: whether a pc was met that is in none of its mappings. */
+enum unwind_asked {
+	UNWIND_NOT_ASKED,
+	UNWIND_ASKED,	 /* and user space has not looked yet */
+	UNWIND_ANSWERED, /* it knows no others */
+};
+
 /* A process and its mappings, sorted by address. The key is sample_id_make(exec, tgid, 0). */
 struct unwind_process {
 	unsigned int first, count;
-	unsigned int asked;	      /* 1: a copy of a stack was sent after this was published */
+	unsigned int asked;	      /* enum unwind_asked */
 	unsigned int thread_specific; /* see struct language_image */
 	unsigned int interpreter; /* the number of its mapping among these, from 1 on; 0: none */
 	/* The same of images with variables that are read: bpf/context.h. */
 	unsigned short contexts[2];
+	struct context_vector vector; /* of its C library */
+	unsigned short unused;
 };
 
 /*
@@ -184,11 +195,14 @@ struct unwind_copy {
 };
 
 /*
- * Bound: users: bytes of copied stacks on their way to user space; less with few CPUs or always on;
- * then: the kernel walks that stack by frame pointers; again: at the next reading, ten times a
- * second, or when asked for; share: none; seen: stack end process_unknown.
+ * The most: with few CPUs, or a low frequency, less until that was half full.
+ * Bound: users: bytes of copied stacks on their way to user space; then: the kernel walks that
+ * stack by frame pointers; again: at the next reading, ten times a second, or when asked for;
+ * share: none; seen: stack end process_unknown.
  */
 #define UNWIND_COPY_RING_BYTES (1U << 24)
+/* Bound: size. */
+#define UNWIND_RING_GROWTH 4
 
 /*
  * Bound: users: executable mappings of one process in the tables; then: stacks through the others

@@ -61,6 +61,7 @@ enum {
 
 enum {
 	BPF_RB_AVAIL_DATA = 0,
+	BPF_RB_RING_SIZE = 1,
 };
 
 /* In task_struct.flags: the thread is exiting. */
@@ -376,6 +377,9 @@ struct task_struct {
 	__u64 parent_exec_id, self_exec_id; /* parent_exec_id: the parent's at the fork */
 	struct {
 		unsigned long fsbase; /* x86-64: the thread pointer */
+		struct {
+			unsigned long tp_value; /* arm64: the same, as of the last switch */
+		} uw;
 	} thread;
 };
 

@@ -5,50 +5,68 @@
 
 #include "unwind_table.h"
 
+/* Whether a thread that waits for this may have no work until the wait ends. */
+enum wait_idle {
+	WAIT_WORKS,  /* it has work */
+	WAIT_LOOPS,  /* it has none in the place where its loop waits */
+	WAIT_EVENTS, /* they come from outside: nor where it has waited once, and nowhere lower */
+	WAIT_IDLES,  /* it has none, wherever it is */
+};
+
 /*
- * For what a thread waits. X(NUMBER, name): the name is shown, and is the value of --reason.
+ * For what a thread waits. X(NUMBER, name, idle, calls): the name is shown, and is the value of
+ * --reason; idle is an enum wait_idle; calls are the system calls in which a thread waits for this.
  * WAIT_CPU is no block: the thread could run, and another one has its CPU.
  */
-#define WAIT_REASON_LIST(X)       \
-	X(OTHER, "other")         \
-	X(CPU, "cpu")             \
-	X(LOCK, "lock")           \
-	X(CONDITION, "condition") \
-	X(JOIN, "join")           \
-	X(SLEEP, "sleep")         \
-	X(CHILD, "child")         \
-	X(SOCKET, "socket")       \
-	X(ACCEPT, "accept")       \
-	X(PIPE, "pipe")           \
-	X(TERMINAL, "terminal")   \
-	X(FILE, "file")           \
-	X(EVENT, "event")         \
-	X(DISK, "disk")           \
-	X(FAULT, "fault")         \
-	X(POLL, "poll")           \
-	X(SIGNAL, "signal")       \
-	X(IPC, "ipc")             \
-	X(STOPPED, "stopped")     \
-	X(KERNEL, "kernel")       \
-	X(START, "start")
+#define WAIT_REASON_LIST(X)                                                                    \
+	X(OTHER, "other", WAIT_LOOPS)                                                          \
+	X(CPU, "cpu", WAIT_WORKS)                                                              \
+	X(LOCK, "lock", WAIT_WORKS, SYS_flock, SYS_fcntl) /* of a file, or a range of it */    \
+	X(CONDITION, "condition", WAIT_LOOPS, SYS_futex_waitv)                                 \
+	X(JOIN, "join", WAIT_WORKS)                                                            \
+	X(SLEEP, "sleep", WAIT_LOOPS, SYS_nanosleep, SYS_clock_nanosleep)                      \
+	X(CHILD, "child", WAIT_WORKS, SYS_wait4, SYS_waitid, SYS_vfork, SYS_clone, SYS_clone3) \
+	X(SOCKET, "socket", WAIT_LOOPS)                                                        \
+	X(ACCEPT, "accept", WAIT_IDLES, SYS_accept, SYS_accept4)                               \
+	X(PIPE, "pipe", WAIT_LOOPS)                                                            \
+	X(TERMINAL, "terminal", WAIT_EVENTS)                                                   \
+	X(FILE, "file", WAIT_WORKS, SYS_openat, SYS_open) /* a pipe's other end */             \
+	X(EVENT, "event", WAIT_LOOPS)                                                          \
+	X(DISK, "disk", WAIT_WORKS, SYS_sync, SYS_msync)                                       \
+	X(FAULT, "fault", WAIT_WORKS)                                                          \
+	X(POLL, "poll", WAIT_EVENTS, SYS_io_getevents, SYS_io_uring_enter)                     \
+	X(SIGNAL, "signal", WAIT_EVENTS, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_pause)    \
+	X(IPC, "ipc", WAIT_LOOPS, SYS_msgrcv, SYS_msgsnd, SYS_semop, SYS_semtimedop,           \
+	  SYS_mq_timedreceive, SYS_mq_timedsend)                                               \
+	X(STOPPED, "stopped", WAIT_WORKS)                                                      \
+	X(KERNEL, "kernel", WAIT_IDLES)                                                        \
+	X(START, "start", WAIT_WORKS)
+
+/*
+ * System calls in which something else decides. X(WHAT, calls): what select(), epoll_wait() or
+ * poll() wait for; the file of the descriptor, which is the first argument: on which disk it is;
+ * its kind, where the thread receives from it or sends to it; the operation of a futex.
+ */
+#define WAIT_DECIDER_LIST(X)                                                                     \
+	X(BY_SELECT, SYS_pselect6, SYS_select)                                                   \
+	X(BY_EPOLL, SYS_epoll_pwait, SYS_epoll_wait, SYS_epoll_pwait2)                           \
+	X(DISK_OF_FILE, SYS_fsync, SYS_fdatasync, SYS_syncfs, SYS_sync_file_range)               \
+	X(BY_DESCRIPTOR, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_read, SYS_readv,           \
+	  SYS_pread64, SYS_preadv, SYS_preadv2, SYS_splice, SYS_ioctl)                           \
+	X(BY_SENDING, SYS_connect, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_write, SYS_writev, \
+	  SYS_pwrite64, SYS_pwritev, SYS_pwritev2)                                               \
+	X(BY_POLL, SYS_ppoll, SYS_poll)                                                          \
+	X(BY_FUTEX, SYS_futex)
 
 enum wait_reason {
-#define WAIT_ENUM(number, name) WAIT_##number,
+#define WAIT_ENUM(number, ...) WAIT_##number,
 	WAIT_REASON_LIST(WAIT_ENUM)
-#undef WAIT_ENUM
+	/* How many there are. */
 	WAIT_REASONS,
-	/*
-	 * In the list of system calls: what else decides. The file of the descriptor, which is the
-	 * first argument: on which disk it is; its kind, where the thread receives from it or sends
-	 * to it; what select(), epoll_wait() or poll() wait for; the operation of a futex.
-	 */
-	WAIT_BY_SELECT = 0xf9,
-	WAIT_BY_EPOLL,
-	WAIT_DISK_OF_FILE,
-	WAIT_BY_DESCRIPTOR = 0xfc,
-	WAIT_BY_SENDING = 0xfd,
-	WAIT_BY_POLL = 0xfe,
-	WAIT_BY_FUTEX = 0xff,
+	/* What follows is in place of a reason until it is decided. */
+	WAIT_DECIDERS = 0xf0,
+	WAIT_DECIDER_LIST(WAIT_ENUM)
+#undef WAIT_ENUM
 };
 
 /* What a thread does at the other end of what it waits for: facts by which a wait is idle or not.
@@ -248,9 +266,13 @@ static inline enum wait_role wait_role_of(unsigned short reason)
 	return (enum wait_role)(reason >> WAIT_ROLE_SHIFT & 3);
 }
 
-/* A thread that waited already when the recording began: what user space walks its stack with. */
+/*
+ * A thread that waited already when the recording, or window, began: what user space walks its
+ * stack with; or a wait that ended while the window was cut.
+ */
 struct wait_before {
-	unsigned long long id; /* sample.h */
+	unsigned long long id;	  /* sample.h; 0: it does not wait */
+	struct wait_record ended; /* end_ns 0: none */
 	unsigned long long registers[UNWIND_COPY_REGISTERS];
 	unsigned long long thread_pointer; /* 0: unknown */
 	unsigned int slot;		   /* of its wait */
@@ -277,6 +299,18 @@ struct wait_counters {
 	unsigned int completed_device;	 /* and which one did */
 	unsigned int unused_too;
 	unsigned long long unused[4];
+};
+
+/*
+ * For the program find_symbols: the addresses of the kernel's symbols with these names. 0: unknown,
+ * or not permitted to know.
+ */
+#define WAIT_SYMBOLS 4
+struct wait_symbols {
+	struct wait_symbol {
+		char name[32];
+		unsigned long long address;
+	} list[WAIT_SYMBOLS];
 };
 
 #endif

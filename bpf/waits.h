@@ -32,6 +32,13 @@
  */
 #define WAIT_DOUBT_NS 1000000000
 
+/*
+ * A wait shorter than WAIT_BUCKET_NS makes its place one of these: there stacks are spared first.
+ * Bound: users: places of a thread that are known for short waits; then: the last one takes
+ * another's place; again: at the next wait; share: the thread's own; seen: not seen.
+ */
+#define WAIT_SHORT_PLACES 8
+
 /* Words of the stack that are read at once: a read costs more than what it copies. Bound: size. */
 #define WAIT_WINDOW_WORDS 128
 
@@ -62,12 +69,22 @@ struct wait_task {
 	bool has_context;	/* as far as is known: its process has some of bpf/context.h */
 	__u32 waker;	  /* who has ended the wait, in `waits`; 0: nobody has, or it is unknown */
 	__u32 whom;	  /* whom it is for: see wait_ends() */
+	__u16 reason;	  /* of the wait that is under way, with the role */
 	__u32 next_place; /* to be overwritten next */
 	__u32 exited;	  /* its account of wall time has ended */
 	__u32 window;	  /* the window that the slots are of */
 	__u64 cred;	  /* address of the credentials from which its user was taken */
 	__u64 position;	  /* in the arena: of the stack of the wait when the last window ended */
+	/*
+	 * A wait that goes on through the end of a window is in neither until begin_waits() comes
+	 * to it. Who ends it meanwhile is noted here, by what does not depend on a window.
+	 */
+	__u64 cut_ns;	  /* when the last window ended in it, as since_ns; 0: in no wait */
+	__u64 cut_waker;  /* the ID of who has ended it, or WAKER_INTERRUPT; 0: nobody has */
+	__u64 cut_end_ns; /* and when */
 	__u32 uid;	  /* see struct wait_share */
+	__u32 place;	  /* where it waits: a hash of the reason and registers; 0: for a CPU */
+	__u32 short_places[WAIT_SHORT_PLACES]; /* where its last wait was short, by hash; 0: none */
 	struct wait_place places[WAIT_PLACES];
 };
 
@@ -75,62 +92,21 @@ struct wait_task {
  * Bound: machine: threads whose waits are followed; memory of the kernel for each; then: the wait
  * is in no account; again: when the kernel has memory; share: none; seen: waits_lost.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct wait_task);
-} wait_tasks SEC(".maps");
+TASK_STORAGE(wait_tasks, struct wait_task);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WAIT_ENTRIES);
-	__type(key, __u32);
-	__type(value, struct wait_entry);
-} waits SEC(".maps");
+MAPPED_ARRAY(waits, WAIT_ENTRIES, struct wait_entry);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WAIT_ENTRIES);
-	__type(key, __u32);
-	__type(value, struct wait_peer);
-} wait_peers SEC(".maps");
+MAPPED_ARRAY(wait_peers, WAIT_ENTRIES, struct wait_peer);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WAKE_ENTRIES);
-	__type(key, __u32);
-	__type(value, struct wake_entry);
-} wakes SEC(".maps");
+MAPPED_ARRAY(wakes, WAKE_ENTRIES, struct wake_entry);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WAIT_SHARES);
-	__type(key, __u32);
-	__type(value, struct wait_share);
-} wait_shares SEC(".maps");
+MAPPED_ARRAY(wait_shares, WAIT_SHARES, struct wait_share);
 
 /* Bound: size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* possible CPUs; set before the load */
-	__type(key, __u32);
-	__type(value, struct wait_counters);
-} wait_counters SEC(".maps");
+MAPPED_ARRAY(wait_counters, POSSIBLE_CPUS, struct wait_counters);
 
 /* Bound: as WAIT_RECORDS. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* possible CPUs; set before the load */
-	__type(key, __u32);
-	__type(value, struct wait_ring);
-} wait_rings SEC(".maps");
+MAPPED_ARRAY(wait_rings, POSSIBLE_CPUS, struct wait_ring);
 
 /* Not that of ticks, which an NMI may bring at any time. */
 struct wait_scratch {
@@ -142,37 +118,23 @@ struct wait_scratch {
 };
 
 /* Bound: size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* possible CPUs; set before the load */
-	__type(key, __u32);
-	__type(value, struct wait_scratch);
-} wait_scratch SEC(".maps");
+MAP(ARRAY, wait_scratch, POSSIBLE_CPUS, __u32, struct wait_scratch);
 
 /* What begin_waits() works on: it may be preempted, and so needs scratch memory of its own. */
 struct wait_begin {
 	struct stack stack;
 	struct wait_before before;
+	struct context_scratch context;
 };
 
 /* Bound: size. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wait_begin);
-} wait_begin SEC(".maps");
+MAP(ARRAY, wait_begin, 1, __u32, struct wait_begin);
 
 /* Set by user space before the load. */
 const volatile __u8 wait_reasons[WAIT_SYSTEM_CALLS] = {}; /* by the number of the system call */
 const volatile __u32 wait_percent = 0;	      /* how much of each CPU's time it may take; 0: any */
 const volatile bool keeps_every_wait = false; /* each has a record of its own */
 
-/* The code in which interrupts enter the kernel; size 0: unknown. */
-const volatile __u64 interrupt_entry = 0, interrupt_entry_size = 0;
-
-/* The code that handles them first, and changes to their stack; size 0: unknown. */
-const volatile __u64 interrupt_code = 0, interrupt_code_size = 0;
 const volatile __s64 interrupt_stack_distance = 0; /* see interrupt_stack_caller() */
 const volatile __s64 preempt_count_distance = 0;   /* see preempt_count() */
 
@@ -182,6 +144,13 @@ const volatile __s64 preempt_count_distance = 0;   /* see preempt_count() */
  */
 const volatile __u64 wait_position = 0, wait_words = STACK_ARENA_WORDS;
 const volatile __u32 wait_records = 0; /* 0: any number */
+
+/* Written by user space after the load. */
+/* The code in which interrupts enter the kernel; size 0: unknown. */
+volatile __u64 interrupt_entry = 0, interrupt_entry_size = 0;
+
+/* The code that handles them first, and changes to their stack; size 0: unknown. */
+volatile __u64 interrupt_code = 0, interrupt_code_size = 0;
 
 /* Written by user space: the number of the window, and that one ends: then no wait is added. */
 volatile __u32 wait_window = 0;
@@ -197,14 +166,17 @@ volatile __s64 waker_clock_offset = 0;
 
 #define S_ANON_INODE 0x80000 /* in i_flags: an event, timer, poll set and the like; or no type */
 
-/* Returns the file of a descriptor; NULL: none. */
+/*
+ * Returns the file of a descriptor; NULL: none. By helpers: for each pointer that a program follows
+ * by itself, newer kernels search all their types four times, on each path to it.
+ */
 static __always_inline struct file *file_of(const struct task_struct *task, __u32 number)
 {
-	struct fdtable *table = task->files->fdt;
-	struct file *file = NULL;
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
 
-	if (number < table->max_fds)
-		bpf_probe_read_kernel(&file, sizeof(file), &table->fd[number]);
+	if (number < BPF_CORE_READ(table, max_fds))
+		bpf_probe_read_kernel(&file, sizeof(file), &files[number]);
 	return file;
 }
 
@@ -355,6 +327,12 @@ __noinline int kind_in_set(__u64 address)
 	return role == WAIT_ASKS ? SET_ASKS : role == WAIT_SERVES ? SET_SERVES : SET_OTHERS;
 }
 
+/* The same of a descriptor of the current thread. */
+__noinline int kind_of_descriptor(__u32 number)
+{
+	return kind_in_set((__u64)file_of(bpf_get_current_task_btf(), number));
+}
+
 /* Who waits for answers alone asks; who waits for clients, or to be woken for one, serves. */
 static __always_inline __u16 role_of_set(int kinds)
 {
@@ -378,7 +356,6 @@ __noinline int bit_number(__u64 bit)
 
 __noinline int kinds_in_poll(__u64 at, __u64 count)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	int kinds = count > POLL_DESCRIPTORS ? SET_OTHERS : 0;
 
 	for (__u64 i = 0; i < POLL_DESCRIPTORS && i < count; i++) {
@@ -387,8 +364,7 @@ __noinline int kinds_in_poll(__u64 at, __u64 count)
 		if (bpf_probe_read_user(&one, sizeof(one), (void *)(at + i * sizeof(one))))
 			return SET_OTHERS;
 		if (one.fd >= 0)
-			kinds |= one.events & POLL_READS ? kind_in_set((__u64)file_of(task, one.fd))
-							 : SET_OTHERS;
+			kinds |= one.events & POLL_READS ? kind_of_descriptor(one.fd) : SET_OTHERS;
 	}
 	return kinds;
 }
@@ -399,7 +375,6 @@ __noinline int kinds_in_poll(__u64 at, __u64 count)
  */
 __noinline int kinds_in_select(__u64 count, __u64 reads, __u64 writes)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 read = 0, written = 0, bit;
 	int kinds = 0;
 
@@ -411,7 +386,7 @@ __noinline int kinds_in_select(__u64 count, __u64 reads, __u64 writes)
 	for (int i = 0; i < POLL_DESCRIPTORS && read; i++) {
 		bit = read & -read;
 		read ^= bit;
-		kinds |= kind_in_set((__u64)file_of(task, bit_number(bit)));
+		kinds |= kind_of_descriptor(bit_number(bit));
 	}
 	return read ? SET_OTHERS : kinds;
 }
@@ -625,49 +600,70 @@ static __always_inline bool is_within_share(__u64 has, __u64 free)
 
 /* --- Stacks --- */
 
+/* Of an entry in a table where one is searched. */
+enum probe {
+	PROBE_OTHER, /* it is another's */
+	PROBE_FOUND, /* it is the one, perhaps since now */
+	PROBE_NO_ROOM,
+};
+
+/* Whether an entry in `waits` is the stack's, which a free one becomes: see enum probe. */
+__noinline int probe_wait(struct stack *stack, __u32 key, __u64 hash, __u32 uid)
+{
+	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
+	__u64 part = wait_position + (wait_window & 1) * wait_words;
+	__u64 position, before, words, *used = words_at(part);
+	struct wait_share *own, *all;
+	__u32 factor;
+
+	if (!stack || !entry || !used)
+		return PROBE_NO_ROOM;
+	if (entry->hash)
+		return entry->hash == hash && entry->position && is_stack_at(stack, entry->position)
+			       ? PROBE_FOUND
+			       : PROBE_OTHER;
+	own = share_of(uid);
+	all = share_of_all();
+	if (!own || !all)
+		return PROBE_NO_ROOM;
+	words = stack_words(stack);
+	factor = words > STACK_HEAD_WORDS ? 1 : 2;
+	if (*used + STACK_WORDS_MAX >= wait_words ||
+	    !is_within_share(own->words, factor * (wait_words - *used)) ||
+	    !is_within_share(own->entries, factor * (WAIT_ENTRIES - all->entries)))
+		return PROBE_NO_ROOM;
+	if (__sync_val_compare_and_swap(&entry->hash, 0, hash))
+		return PROBE_OTHER;
+	__sync_fetch_and_add(&own->entries, 1);
+	__sync_fetch_and_add(&own->words, words);
+	__sync_fetch_and_add(&all->entries, 1);
+	before = __sync_fetch_and_add(used, words);
+	position = part + before + 1;
+	if (before + STACK_WORDS_MAX >= wait_words || !write_stack(stack, position))
+		return PROBE_NO_ROOM;
+	entry->first_ns = bpf_ktime_get_ns();
+	write_in_order(&entry->position, position);
+	return PROBE_FOUND;
+}
+
 /*
  * Returns the number of the stack's entry in `waits`; if the user has no room, that of its reason.
  */
 __noinline __u32 find_wait(struct stack *stack, __u32 uid)
 {
-	struct wait_share *own = share_of(uid), *all = share_of_all();
-	__u64 part = wait_position + (wait_window & 1) * wait_words;
-	__u64 hash, position, before, words, *used = words_at(part);
-	__u32 key, factor;
+	int probe = PROBE_OTHER;
+	__u64 hash;
+	__u32 key;
 
-	if (!stack || !used || !own || !all)
+	if (!stack)
 		return 0;
 	hash = hash_stack(stack);
-	words = stack_words(stack);
-	factor = words > STACK_HEAD_WORDS ? 1 : 2;
-	for (__u32 i = 0; i < WAIT_PROBES; i++) {
-		struct wait_entry *entry;
-
+	for (__u32 i = 0; i < WAIT_PROBES && probe == PROBE_OTHER; i++) {
 		key = WAIT_KINDS + ((hash >> 32) + i * probe_step(hash)) % WAIT_HASHED;
-		entry = bpf_map_lookup_elem(&waits, &key);
-		if (!entry)
-			break;
-		if (entry->hash == hash && entry->position && is_stack_at(stack, entry->position))
-			return key;
-		if (entry->hash)
-			continue;
-		if (*used + STACK_WORDS_MAX >= wait_words ||
-		    !is_within_share(own->words, factor * (wait_words - *used)) ||
-		    !is_within_share(own->entries, factor * (WAIT_ENTRIES - all->entries)))
-			break;
-		if (__sync_val_compare_and_swap(&entry->hash, 0, hash))
-			continue;
-		__sync_fetch_and_add(&own->entries, 1);
-		__sync_fetch_and_add(&own->words, words);
-		__sync_fetch_and_add(&all->entries, 1);
-		before = __sync_fetch_and_add(used, words);
-		position = part + before + 1;
-		if (before + STACK_WORDS_MAX >= wait_words || !write_stack(stack, position))
-			break;
-		entry->first_ns = bpf_ktime_get_ns();
-		write_in_order(&entry->position, position);
-		return key;
+		probe = probe_wait(stack, key, hash, uid);
 	}
+	if (probe == PROBE_FOUND)
+		return key;
 	return (stack->cpu & 0xff) < WAIT_KINDS ? stack->cpu & 0xff : 0;
 }
 
@@ -746,6 +742,51 @@ __noinline int is_at_place(struct wait_scratch *scratch, struct wait_place *plac
 		if (!are_at_place(scratch, place, stack, i))
 			return 0;
 	return 1;
+}
+
+/*
+ * Returns the number + 1 of the place where the current thread, `own`, waits, which
+ * scratch->place is without its stack; 0: it is not remembered.
+ */
+__noinline int find_place(struct wait_scratch *scratch, struct wait_task *own)
+{
+	struct wait_place *wanted;
+
+	if (!scratch || !own)
+		return 0;
+	wanted = &scratch->place;
+	for (int i = 0; i < WAIT_PLACES; i++) {
+		struct wait_place *place = &own->places[i];
+
+		if (place->frames && place->pc == wanted->pc && place->sp == wanted->sp &&
+		    place->reason == wanted->reason && place->file == wanted->file &&
+		    (!place->until_ns || bpf_ktime_get_ns() < place->until_ns) &&
+		    is_at_place(scratch, place))
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Remembers scratch->place and the stack that was walked there, if it can be found by them. */
+__noinline int keep_place(struct wait_scratch *scratch, struct wait_task *own)
+{
+	struct wait_place *place;
+	struct stack *stack;
+
+	if (!scratch || !own)
+		return 0;
+	place = &scratch->place;
+	stack = &scratch->stack.sample.stack;
+	if (!place->frames || place->slot < WAIT_KINDS || !is_at_place(scratch, place))
+		return 0;
+	/* What is in a set changes, too. */
+	place->until_ns = stack->end == UNWIND_COMPLETE && !stack->by_frame_pointer &&
+					  (place->file || !is_set(place->reason))
+				  ? 0
+				  : bpf_ktime_get_ns() + WAIT_DOUBT_NS;
+	own->places[own->next_place & (WAIT_PLACES - 1)] = *place;
+	own->next_place++;
+	return 0;
 }
 
 /* The entry for the kernel frames in the scratch memory and the user frames of a place's stack. */
@@ -849,14 +890,13 @@ static __always_inline __u32 find_copied_wait(struct stack *stack, __u32 uid)
  * for its wait.
  */
 static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
-				       struct task_struct *task, struct wait_task *own,
-				       const struct pt_regs *regs, long kernel_size, bool cfi)
+				       struct wait_task *own, const struct pt_regs *regs,
+				       long kernel_size, bool cfi)
 {
 	__u32 uid = own->uid;
 	struct stack *stack = &scratch->stack.sample.stack;
 	struct walk *walk = &scratch->stack.walk;
 	struct wait_place *place = &scratch->place;
-	bool published;
 	__u32 slot;
 
 	stack->user_depth = 0;
@@ -865,8 +905,7 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 	place->frames = 0;
 	if (cfi && !is_32_bit_mode(regs->MODE_REGISTER)) {
 		take_registers(walk, regs);
-		published = begin_user_walk(walk, task, stack->id);
-		if (published) {
+		if (begin_user_walk(walk, stack->id)) {
 			if (walk->process.contexts[0] && !own->has_context) {
 				own->has_context = true;
 				stack->context = read_context(walk, &scratch->stack.context,
@@ -881,7 +920,7 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 		}
 		place->frames = 0;
 		slot = find_copied_wait(stack, uid);
-		if (slot >= WAIT_KINDS && send_copy(&scratch->stack, regs, published, slot))
+		if (slot >= WAIT_KINDS && send_copy(&scratch->stack, slot))
 			return slot;
 		stack->cpu &= ~WAIT_COPIED;
 	}
@@ -893,13 +932,12 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 }
 
 /* The context of the current thread, where waits have seen that its process has any. */
-static __noinline __u16 wait_context(struct wait_scratch *scratch, struct task_struct *task,
-				     const struct wait_task *own, __u64 id, bool cfi)
+static __noinline __u16 wait_context(struct wait_scratch *scratch, const struct wait_task *own,
+				     __u64 id, bool cfi)
 {
 	struct walk *walk = &scratch->stack.walk;
 
-	if (!cfi || !own->has_context ||
-	    (!take_process(walk, sample_id_process(id)) && !take_ancestor(walk, task)))
+	if (!cfi || !own->has_context || !take_own_process(walk, id))
 		return 0;
 	return read_context(walk, &scratch->stack.context, sample_id_process(id));
 }
@@ -932,43 +970,32 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 {
 	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct stack *stack = &scratch->stack.sample.stack;
-	struct wait_place *place;
+	struct wait_place *place = &scratch->place;
+	int known;
 
 	stack->id = id;
-	stack->context = wait_context(scratch, task, own, id, cfi);
+	stack->context = wait_context(scratch, own, id, cfi);
 	stack->kernel_depth = kernel_size / sizeof(__u64);
-	for (int i = 0; i < WAIT_PLACES; i++) {
-		place = &own->places[i];
-		if (place->frames && place->pc == regs->PC_REGISTER && place->sp == regs->sp &&
-		    place->reason == reason && place->file == (__u64)file &&
-		    (!place->until_ns || bpf_ktime_get_ns() < place->until_ns) &&
-		    is_at_place(scratch, place))
-			return kernel_size || place->context != stack->context
-				       ? place_or_thread(
-						 stack, own->uid,
-						 find_wait_at_place(scratch, place, own->uid))
-				       : place->slot;
-	}
-	counters->walks++;
-	place = &scratch->place;
 	place->pc = regs->PC_REGISTER;
 	place->sp = regs->sp;
 	place->reason = reason;
 	place->file = (__u64)file;
-	place->facts = stack->cpu = reason_and_role(task, regs, reason, file, true);
-	place->slot = walk_wait(ctx, scratch, task, own, regs, kernel_size, cfi);
+	known = find_place(scratch, own);
+	if (known) {
+		place = &own->places[(known - 1) & (WAIT_PLACES - 1)];
+		own->reason = place->facts;
+		return kernel_size || place->context != stack->context
+			       ? place_or_thread(stack, own->uid,
+						 find_wait_at_place(scratch, place, own->uid))
+			       : place->slot;
+	}
+	counters->walks++;
+	place->facts = stack->cpu = own->reason = reason_and_role(task, regs, reason, file, true);
+	place->slot = walk_wait(ctx, scratch, own, regs, kernel_size, cfi);
 	place->context = stack->context;
 	if (file && reason_of_file(file) == WAIT_SOCKET)
 		note_peer(file, place->slot);
-	if (place->frames && place->slot >= WAIT_KINDS && is_at_place(scratch, place)) {
-		/* What is in a set changes, too. */
-		place->until_ns = stack->end == UNWIND_COMPLETE && !stack->by_frame_pointer &&
-						  (file || !is_set(reason))
-					  ? 0
-					  : bpf_ktime_get_ns() + WAIT_DOUBT_NS;
-		own->places[own->next_place & (WAIT_PLACES - 1)] = *place;
-		own->next_place++;
-	}
+	keep_place(scratch, own);
 	return place_or_thread(stack, own->uid, place->slot);
 }
 
@@ -980,17 +1007,20 @@ static __always_inline struct wait_counters *own_wait_counters(void)
 }
 
 /*
- * Whether the programs have taken so much of this CPU's time; 0: any. They then spare stacks. The
- * time of all switches is estimated by that of one in 8.
+ * Whether the programs have taken so many quarters of what they may take of this CPU's time. They
+ * then spare stacks: first those of wakers, then of waits that will be short, then all. The time of
+ * all switches is estimated by that of one in 8.
  */
-static __always_inline bool is_over_budget(struct wait_counters *counters, __u64 now, __u32 percent)
+static __always_inline bool is_over_budget(struct wait_counters *counters, __u64 now,
+					   __u32 quarters)
 {
 	const __u64 burst_ns = 10000000;
 
 	if (!counters->begin_ns)
 		counters->begin_ns = now;
-	return percent && counters->timed_ns * WAIT_TIMED_PART >
-				  (now - counters->begin_ns) / 100 * percent + burst_ns;
+	return wait_percent &&
+	       counters->timed_ns * WAIT_TIMED_PART >
+		       (now - counters->begin_ns) / 400 * wait_percent * quarters + burst_ns;
 }
 
 /* --- Whom waits are for --- */
@@ -1142,16 +1172,6 @@ static __always_inline __u32 device_of_wait(struct task_struct *woken, bool inte
 	return device >= wait_device(1, 0) ? device : 0;
 }
 
-/* The reason of an entry, with the role; or the kind of waker. */
-static __always_inline __u16 reason_of_entry(__u32 key)
-{
-	const struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
-	const struct stack *stack =
-		entry && entry->position ? (const struct stack *)words_at(entry->position) : NULL;
-
-	return stack ? stack->cpu : key < WAIT_KINDS ? key : WAIT_OTHER;
-}
-
 /* Whether a thread has a signal to handle, which ends its wait. */
 static __always_inline bool has_signal(struct task_struct *task)
 {
@@ -1166,17 +1186,17 @@ static __always_inline bool has_signal(struct task_struct *task)
  * other end of a pipe or socket is who has written or read; a child wakes its parent.
  */
 static __noinline __u32 find_whom(struct task_struct *task, struct task_struct *woken,
-				  struct wait_task *wait, struct wait_counters *counters)
+				  struct wait_task *wait, bool interrupt,
+				  struct wait_counters *counters)
 {
-	__u16 reason = reason_of_entry(wait->slot), kind = reason_of_entry(wait->waker);
-	bool is_thread = kind == WAKER_THREAD || kind == WAKER_OTHER_THREAD;
+	__u16 reason = wait->reason;
 	__u32 cpu = bpf_get_smp_processor_id(), device;
 	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
 
 	switch (reason & WAIT_REASON_MASK) {
 	case WAIT_DISK:
 	case WAIT_FAULT:
-		device = device_of_wait(woken, kind == WAKER_INTERRUPT, counters);
+		device = device_of_wait(woken, interrupt, counters);
 		return device && scratch
 			       ? find_device(&scratch->stack.sample.stack, wait->uid, device)
 			       : 0;
@@ -1198,58 +1218,81 @@ static __noinline __u32 find_whom(struct task_struct *task, struct task_struct *
 	/* A child's end is signalled, too. */
 	if ((reason & WAIT_REASON_MASK) != WAIT_CHILD && has_signal(woken))
 		return 0;
-	return is_thread && wait->waker >= WAIT_KINDS ? wait->waker : 0;
+	return !interrupt && wait->waker >= WAIT_KINDS ? wait->waker : 0;
 }
 
 /* --- Waits --- */
 
-/* How long the task has waited for CPUs, the wait under way included. */
-static __always_inline __u64 runnable_ns(const struct task_struct *task, __u64 now)
+/* Adds a time of the user's to an entry in `wakes`, if it is that of the key: see enum probe. */
+__noinline int probe_wake(__u32 number, __u64 key, __u32 uid, __u64 ns)
 {
-	__u64 delay = task->sched_info.run_delay, queued = task->sched_info.last_queued;
+	struct wake_entry *wake = bpf_map_lookup_elem(&wakes, &number);
+	__u64 before;
 
-	return queued && now > queued ? delay + now - queued : delay;
+	if (!wake)
+		return PROBE_NO_ROOM;
+	before = wake->key;
+	if (!before) {
+		struct wait_share *own = share_of(uid), *all = share_of_all();
+
+		if (!own || !all || !is_within_share(own->wakes, WAKE_ENTRIES - all->wakes))
+			return PROBE_NO_ROOM;
+		before = __sync_val_compare_and_swap(&wake->key, 0, key);
+		if (!before) {
+			__sync_fetch_and_add(&own->wakes, 1);
+			__sync_fetch_and_add(&all->wakes, 1);
+		}
+	}
+	if (before && before != key)
+		return PROBE_OTHER;
+	__sync_fetch_and_add(&wake->blocked_ns, ns);
+	return PROBE_FOUND;
 }
 
 /* Adds a time of the user's with its ends: to the waker's entry, and to that of all of them. */
 __noinline int add_wake(__u32 wait, __u32 ends, __u32 uid, __u64 ns)
 {
-	struct wait_share *own = share_of(uid), *all = share_of_all();
 	__u32 waker = wait_ends_waker(ends);
 	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &waker);
 	__u64 key = wake_key(wait, ends), home = key * 0x9e3779b97f4a7c15 >> 32;
-	struct wait_counters *counters = own_wait_counters();
+	struct wait_counters *counters;
+	int probe = PROBE_OTHER;
 
-	if (!entry || !counters || !own || !all)
+	if (!entry)
 		return 0;
 	if (waker) {
 		__sync_fetch_and_add(&entry->count, 1);
 		__sync_fetch_and_add(&entry->blocked_ns, ns);
 	}
-	for (__u32 i = 0; i < WAIT_PROBES; i++) {
-		__u32 number = (home + i * probe_step(home)) % WAKE_ENTRIES;
-		struct wake_entry *wake = bpf_map_lookup_elem(&wakes, &number);
-		__u64 before;
-
-		if (!wake)
-			break;
-		before = wake->key;
-		if (!before) {
-			if (!is_within_share(own->wakes, WAKE_ENTRIES - all->wakes))
-				break;
-			before = __sync_val_compare_and_swap(&wake->key, 0, key);
-			if (!before) {
-				__sync_fetch_and_add(&own->wakes, 1);
-				__sync_fetch_and_add(&all->wakes, 1);
-			}
-		}
-		if (before && before != key)
-			continue;
-		__sync_fetch_and_add(&wake->blocked_ns, ns);
+	for (__u32 i = 0; i < WAIT_PROBES && probe == PROBE_OTHER; i++)
+		probe = probe_wake((home + i * probe_step(home)) % WAKE_ENTRIES, key, uid, ns);
+	if (probe == PROBE_FOUND)
 		return 1;
-	}
-	counters->wakes_lost++;
+	counters = own_wait_counters();
+	if (counters)
+		counters->wakes_lost++;
 	return 0;
+}
+
+/*
+ * Records that are counted at once. Each by itself would have all CPUs write to the same memory at
+ * each wait; so the user whose record is the first of these on its CPU has them all. Bound: size.
+ */
+#define WAIT_RECORDS_COUNTED 64
+
+/* Whether a window has room for a record of the user, which has this number on its CPU. */
+static __always_inline bool window_has_room(__u32 uid, __u64 number)
+{
+	struct wait_share *own = share_of(uid), *all = share_of_all();
+
+	if (!own || !all || all->records >= wait_records ||
+	    !is_within_share(own->records, wait_records - all->records))
+		return false;
+	if (number % WAIT_RECORDS_COUNTED == 0) {
+		__sync_fetch_and_add(&own->records, WAIT_RECORDS_COUNTED);
+		__sync_fetch_and_add(&all->records, WAIT_RECORDS_COUNTED);
+	}
+	return true;
 }
 
 /* wake: wake_key() */
@@ -1257,24 +1300,19 @@ __noinline int write_wait(__u64 wake, __u64 end_ns, __u64 blocked_ns, __u64 runn
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct wait_ring *ring = bpf_map_lookup_elem(&wait_rings, &cpu);
-	struct wait_share *own = share_of(uid), *all = share_of_all();
 	struct wait_record *record;
 	__u64 written;
 
-	if (!ring || !own || !all)
+	if (!ring)
 		return 0;
 	written = ring->written;
 	if (written - *(volatile __u64 *)&ring->read >= WAIT_RECORDS ||
-	    (wait_records && !is_within_share(own->records, wait_records - all->records))) {
+	    (wait_records && !window_has_room(uid, written))) {
 		struct wait_counters *counters = bpf_map_lookup_elem(&wait_counters, &cpu);
 
 		if (counters)
 			counters->records_lost++;
 		return 0;
-	}
-	if (wait_records) {
-		__sync_fetch_and_add(&own->records, 1);
-		__sync_fetch_and_add(&all->records, 1);
 	}
 	record = &ring->records[written % WAIT_RECORDS];
 	record->end_ns = end_ns;
@@ -1310,6 +1348,31 @@ static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u3
 	}
 }
 
+/* Whether somebody may end the wait that is under way: not of waits for a CPU, nor for work. */
+static __always_inline bool may_have_waker(const struct wait_task *wait)
+{
+	return wait->slot != wait->own_slots.runnable &&
+	       wait->slot != wait->own_slots.kernel_thread && wait->slot != WAIT_CPU &&
+	       wait->slot != WAIT_KERNEL;
+}
+
+static __always_inline void add_wait(struct wait_entry *entry, __u32 key, __u32 ends, __u32 uid,
+				     __u64 blocked_ns, __u64 runnable_ns)
+{
+	__sync_fetch_and_add(&entry->count, 1);
+	if (runnable_ns)
+		__sync_fetch_and_add(&entry->runnable_ns, runnable_ns);
+	if (blocked_ns)
+		__sync_fetch_and_add(&entry->blocked_ns, blocked_ns);
+	if (blocked_ns && ends)
+		add_wake(key, ends, uid, blocked_ns);
+}
+
+static __always_inline __u32 *short_place(struct wait_task *wait)
+{
+	return &wait->short_places[wait->place % WAIT_SHORT_PLACES];
+}
+
 /*
  * Adds up the wait that is under way, and has ended now or before. seq: where to write when it was;
  * NULL: in a switch, which writes to the CPU's ring.
@@ -1329,8 +1392,11 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 	wait->waker = wait->whom = 0;
 	if (!entry || wait->window != wait_window)
 		return;
-	if (seq)
+	if (seq) {
 		wait->position = key < WAIT_KINDS ? 0 : entry->position;
+		if (arrived <= since && !ends && may_have_waker(wait))
+			wait->cut_ns = now;
+	}
 	if (arrived > since) {
 		now -= task->se.sum_exec_runtime - wait->ran_ns;
 		if (now > arrived)
@@ -1342,13 +1408,9 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 			   : runnable_ns(task, now) - wait->runnable_ns;
 	if (runnable > all)
 		runnable = all;
-	__sync_fetch_and_add(&entry->count, 1);
-	if (runnable)
-		__sync_fetch_and_add(&entry->runnable_ns, runnable);
-	if (all > runnable)
-		__sync_fetch_and_add(&entry->blocked_ns, all - runnable);
-	if (all > runnable && ends)
-		add_wake(key, ends, wait->uid, all - runnable);
+	add_wait(entry, key, ends, wait->uid, all - runnable, runnable);
+	if (wait->place)
+		*short_place(wait) = all - runnable < WAIT_BUCKET_NS ? wait->place : 0;
 	if (key < WAIT_REASONS)
 		return;
 	if (seq) {
@@ -1455,11 +1517,11 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
 	if (wait->since_ns && task->sched_info.last_arrival > wait->since_ns)
 		end_wait(task, wait, now, NULL);
-	wait->waker = wait->whom = 0;
+	wait->waker = wait->whom = wait->place = 0;
 	wait->runnable_ns = task->sched_info.run_delay;
 	wait->ran_ns = task->se.sum_exec_runtime;
 	if (!state) {
-		context = wait_context(scratch, task, wait, id, cfi);
+		context = wait_context(scratch, wait, id, cfi);
 		if (!wait->own_slots.runnable || wait->runnable_context != context)
 			wait->own_slots.runnable =
 				find_wait_without_stack(stack, wait->uid, id, WAIT_CPU, context);
@@ -1479,13 +1541,15 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	}
 	/* Another CPU may end the wait from now on. */
 	wait->slot = SLOT_LATER;
+	wait->reason = WAIT_OTHER;
 	write_in_order(&wait->since_ns, now);
 	file = wait_file(task, regs, reason, true);
-	if (is_over_budget(counters, now, wait_percent)) {
+	wait->place = (regs->PC_REGISTER ^ regs->sp * 0x9e3779b97f4a7c15) >> 24 ^ reason;
+	if (is_over_budget(counters, now, *short_place(wait) == wait->place ? 3 : 4)) {
 		counters->spared++;
-		context = wait_context(scratch, task, wait, id, cfi);
-		wait->slot = find_wait_without_stack(stack, wait->uid, id,
-						     reason_in_haste(wait, reason, file), context);
+		context = wait_context(scratch, wait, id, cfi);
+		wait->reason = reason_in_haste(wait, reason, file);
+		wait->slot = find_wait_without_stack(stack, wait->uid, id, wait->reason, context);
 		return;
 	}
 	if (has_kernel_stack(reason, state))
@@ -1508,35 +1572,21 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 	struct wait_counters *counters = own_wait_counters();
 	__u64 since = task->sched_info.last_queued;
 	struct wait_task *wait;
-	struct wait_entry *start;
-	struct stack *stack;
 	__s64 created_ns;
-	__u32 key;
 
 	if (!scratch || !counters || !since)
 		return;
 	wait = own_wait(task, counters);
 	if (!wait)
 		return;
-	stack = &scratch->stack.sample.stack;
 	/* Its life by the one clock, without the time since it could run by the other. */
 	created_ns = bpf_ktime_get_ns() - task->start_time - (now - since);
-	/* One entry for all threads of a process. */
-	key = find_wait_without_stack(
-		stack, wait->uid, sample_id_make(task->self_exec_id, tgid_of(task), tgid_of(task)),
-		WAIT_START, 0);
-	start = bpf_map_lookup_elem(&waits, &key);
-	if (start && created_ns > 0) {
-		__sync_fetch_and_add(&start->count, 1);
-		__sync_fetch_and_add(&start->blocked_ns, created_ns);
-	}
+	wait->slot = find_wait_without_stack(
+		&scratch->stack.sample.stack, wait->uid,
+		sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)), WAIT_START, 0);
+	wait->since_ns = since - (created_ns > 0 ? created_ns : 0);
+	wait->runnable_ns = 0;
 	counters->waits++;
-	wait->own_slots.runnable = find_wait_without_stack(
-		stack, wait->uid, sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)),
-		WAIT_CPU, 0);
-	wait->runnable_context = 0;
-	wait->slot = wait->own_slots.runnable;
-	wait->since_ns = since;
 	end_wait(task, wait, now, NULL);
 }
 
@@ -1568,19 +1618,43 @@ static __always_inline void note_switch(__u64 *ctx, bool cfi)
 	}
 }
 
+/* The entry of a thread that wakes others, or makes them, without a stack. */
+static __always_inline __u32 own_waker(struct task_struct *task, struct wait_task *own,
+				       struct stack *stack)
+{
+	if (!own->own_slots.waker)
+		own->own_slots.waker = find_wait_without_stack(
+			stack, own->uid,
+			sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)),
+			WAKER_THREAD, 0);
+	return own->own_slots.waker;
+}
+
 /*
- * Makes the storage of a new thread. At a switch the kernel cannot always: it takes the memory from
- * what it has ready for the CPU, which is little, and gets more when the switch is over.
+ * Makes the storage of a new thread, with its creator as who ends its first wait. At a switch the
+ * kernel cannot always: it takes the memory from what it has ready for the CPU, which is little,
+ * and gets more when the switch is over.
  */
 SEC("?tp_btf/sched_process_fork")
 int prepare_waits(const __u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
+	struct wait_counters *counters = own_wait_counters();
+	struct wait_task *wait, *own;
 
 	/* The child itself may not be among the members yet. */
-	if (!one_thread && has_waits(parent, true) &&
-	    (everyone || inherit || parent->tgid == child->tgid))
-		bpf_task_storage_get(&wait_tasks, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (one_thread || !has_waits(parent, true) ||
+	    !(everyone || inherit || parent->tgid == child->tgid))
+		return 0;
+	wait = bpf_task_storage_get(&wait_tasks, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	own = wait && scratch && counters && !waits_paused ? own_wait(parent, counters) : NULL;
+	if (own) {
+		wait->window = wait_window;
+		wait->exec = ~(__u32)child->self_exec_id;
+		wait->waker = own_waker(parent, own, &scratch->stack.sample.stack);
+	}
 	return 0;
 }
 
@@ -1619,43 +1693,55 @@ __noinline int find_interrupt_entry(struct stack *stack)
 	return 0;
 }
 
-/* The entry in `waits` of who wakes now a thread that waits. */
+/*
+ * Whether it is no thread that wakes one now. A softirq may be served at the end of an interrupt;
+ * or in a system call, for what the thread itself has sent: then it is the waker. Both run on the
+ * stack of interrupts.
+ */
+static __always_inline bool is_interrupt(struct task_struct *task)
+{
+	__u32 count = preempt_count(task, preempt_count_distance);
+
+	if (count & IN_INTERRUPT || !task->pid)
+		return true;
+	return count & IN_SOFTIRQ &&
+	       (task->flags & PF_KTHREAD ||
+		!is_in_system_call((struct pt_regs *)bpf_task_pt_regs(task)) ||
+		!interrupt_code_size ||
+		interrupt_stack_caller(task, interrupt_stack_distance) - interrupt_code <
+			interrupt_code_size);
+}
+
+/*
+ * The entry in `waits` of who wakes now a thread that waits. *interrupt receives whether it is no
+ * thread that does.
+ */
 static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 					const struct wait_task *woken,
-					struct wait_counters *counters, bool cfi)
+					struct wait_counters *counters, bool cfi, bool *interrupt)
 {
-	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 now = bpf_ktime_get_ns() + waker_clock_offset, id;
-	__u32 cpu = bpf_get_smp_processor_id(), count = preempt_count(task, preempt_count_distance);
+	__u32 cpu = bpf_get_smp_processor_id();
 	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
 	bool kernel_thread = task->flags & PF_KTHREAD;
-	bool interrupt = count & IN_INTERRUPT || !task->pid;
 	bool takes_stack = (__s64)(now - woken->since_ns) >= WAKER_STACK_NS;
 	struct wait_task *own;
 	struct stack *stack;
 	long size = 0;
 	int entry;
 
+	*interrupt = is_interrupt(task);
 	if (!scratch)
 		return 0;
 	stack = &scratch->stack.sample.stack;
 	/* These are spared first. */
-	if (takes_stack && is_over_budget(counters, now, (wait_percent + 1) / 2))
+	if (takes_stack && is_over_budget(counters, now, 2))
 		takes_stack = false;
-	/*
-	 * A softirq may be served at the end of an interrupt; or in a system call, for what the
-	 * thread itself has sent: then it is the waker. Both run on the stack of interrupts.
-	 */
-	if (!interrupt && count & IN_SOFTIRQ)
-		interrupt =
-			kernel_thread || !is_in_system_call(regs) || !interrupt_code_size ||
-			interrupt_stack_caller(task, interrupt_stack_distance) - interrupt_code <
-				interrupt_code_size;
-	if (interrupt && !takes_stack)
+	if (*interrupt && !takes_stack)
 		return WAKER_INTERRUPT;
 	if (takes_stack)
 		size = get_frames(ctx, stack->pcs, 0);
-	if (interrupt) {
+	if (*interrupt) {
 		stack->kernel_depth = size / sizeof(__u64);
 		entry = find_interrupt_entry(stack);
 		if (entry)
@@ -1685,11 +1771,8 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 		bpf_get_current_comm(stack->pcs, SAMPLE_COMM_SIZE);
 		return find_wait(stack, woken->uid);
 	}
-	if (!takes_stack) {
-		own->own_slots.waker =
-			find_wait_without_stack(stack, own->uid, id, WAKER_THREAD, 0);
-		return own->own_slots.waker;
-	}
+	if (!takes_stack)
+		return own_waker(task, own, stack);
 	if (kernel_thread || has_no_stack(task)) {
 		stack->id = id;
 		stack->context = 0;
@@ -1702,25 +1785,59 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 	return find_own_stack(ctx, scratch, task, own, id, WAKER_THREAD, NULL, size, cfi, counters);
 }
 
+/* Notes who ends now a wait while a window is cut. */
+static __noinline int note_cut_waker(struct task_struct *task, struct wait_task *wait)
+{
+	__u64 waker = WAKER_INTERRUPT;
+
+	if (!is_interrupt(task)) {
+		if (!has_waits(task, false))
+			return 0;
+		waker = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
+	}
+	wait->cut_end_ns = bpf_ktime_get_ns() + wait_clock_offset;
+	write_in_order(&wait->cut_waker, waker);
+	return 0;
+}
+
 static __always_inline void note_waking(__u64 *ctx, bool cfi)
 {
 	struct task_struct *task = bpf_get_current_task_btf(), *woken = (void *)ctx[0];
 	__u64 start = begin_timing();
 	struct wait_task *wait = bpf_task_storage_get(&wait_tasks, woken, NULL, 0);
 	struct wait_counters *counters = own_wait_counters();
+	bool interrupt;
 
-	if (!counters || waits_paused)
+	if (!counters)
 		return;
-	/* Not of waits for a CPU, nor of kernel threads, which wait for work. */
-	if (wait && wait->since_ns && !wait->waker && wait->slot != wait->own_slots.runnable &&
-	    wait->slot != wait->own_slots.kernel_thread && wait->slot != WAIT_CPU &&
-	    wait->slot != WAIT_KERNEL) {
-		wait->waker = find_waker(ctx, task, wait, counters, cfi);
+	/* It has not run since. */
+	if (wait &&
+	    (wait->since_ns ? waits_paused && !wait->waker && may_have_waker(wait)
+			    : wait->cut_ns) &&
+	    woken->se.sum_exec_runtime == wait->ran_ns)
+		note_cut_waker(task, wait);
+	if (waits_paused)
+		return;
+	if (wait && wait->since_ns && !wait->waker && may_have_waker(wait)) {
+		wait->waker = find_waker(ctx, task, wait, counters, cfi, &interrupt);
 		if (wait->waker && !wait->whom)
-			wait->whom = find_whom(task, woken, wait, counters);
+			wait->whom = find_whom(task, woken, wait, interrupt, counters);
 	}
 	if (start)
 		counters->timed_ns += bpf_ktime_get_ns() - start;
+}
+
+/* For user space, by BPF_PROG_TEST_RUN: to read /proc/kallsyms takes a thousand times as long. */
+SEC("?syscall")
+int find_symbols(struct wait_symbols *symbols)
+{
+	for (int i = 0; i < WAIT_SYMBOLS; i++) {
+		struct wait_symbol symbol = symbols->list[i];
+
+		if (!bpf_kallsyms_lookup_name(symbol.name, sizeof(symbol.name), 0, &symbol.address))
+			symbols->list[i].address = symbol.address;
+	}
+	return 0;
 }
 
 /* Notes which disk has answered: those who waited for it are woken next. */
@@ -1744,9 +1861,63 @@ int note_completion(const __u64 *ctx)
 
 /* --- At both ends --- */
 
+/* The entry of who has ended a wait while a window was cut. */
+static __always_inline __u32 find_cut_waker(struct stack *stack, const struct wait_task *wait)
+{
+	__u64 waker = wait->cut_waker;
+
+	return waker < WAIT_KINDS
+		       ? waker
+		       : find_wait_without_stack(stack, wait->uid, waker, WAKER_THREAD, 0);
+}
+
+/*
+ * Adds to the new window what is left of a wait that went on when the last one ended, and has ended
+ * since then: *ended receives when it was. Its thread may wait again by now, or run.
+ */
+static __noinline int add_cut_wait(struct task_struct *task, struct wait_task *wait,
+				   struct wait_begin *begin, __u64 now)
+{
+	struct wait_record *ended = &begin->before.ended;
+	const struct stack *old;
+	struct wait_entry *entry;
+	__u64 runnable;
+	__u32 key, ends;
+
+	if (!wait->position || wait->cut_end_ns <= wait->cut_ns)
+		return 0;
+	old = (const struct stack *)words_at(wait->position);
+	if (!old)
+		return 0;
+	ends = wait_ends(find_cut_waker(&begin->stack, wait), 0);
+	/* User space has walked the stack of a copy: it is not here. */
+	if (bpf_probe_read_kernel(&begin->stack, sizeof(begin->stack), old) ||
+	    begin->stack.cpu & WAIT_COPIED)
+		return 0;
+	if (begin->stack.context)
+		begin->stack.context = carry_context(&begin->context, begin->stack.context,
+						     sample_id_process(begin->stack.id));
+	key = find_wait(&begin->stack, wait->uid);
+	entry = bpf_map_lookup_elem(&waits, &key);
+	if (!entry)
+		return 0;
+	runnable = runnable_ns(task, now) - wait->runnable_ns;
+	/* A next wait has begun: how long it could run before that is not known. */
+	if (wait->since_ns || runnable > now - wait->cut_end_ns)
+		runnable = 0;
+	ended->end_ns = wait->cut_end_ns + runnable;
+	ended->blocked_ns = wait->cut_end_ns - wait->cut_ns;
+	ended->runnable_ns = runnable;
+	ended->slot = key;
+	ended->ends = ends;
+	add_wait(entry, key, ends, wait->uid, ended->blocked_ns, runnable);
+	return key >= WAIT_REASONS;
+}
+
 /*
  * At the beginning, for each thread: makes its storage, see prepare_waits(). One that waits already
- * has done so at least since now. Writes the registers of those that may have a stack.
+ * has done so at least since now. Writes the registers of those that may have a stack; and waits
+ * that went on when the last window ended, and have ended since then.
  */
 SEC("?iter/task")
 int begin_waits(struct bpf_iter__task *ctx)
@@ -1768,8 +1939,14 @@ int begin_waits(struct bpf_iter__task *ctx)
 	begin = bpf_map_lookup_elem(&wait_begin, &zero);
 	if (!task || !begin || !counters || task->__state & TASK_DEAD || !has_waits(task, true))
 		return 0;
-	bpf_task_storage_get(&wait_tasks, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	wait = bpf_task_storage_get(&wait_tasks, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	before = &begin->before;
+	before->id = 0;
+	if (wait && wait->cut_waker && wait->cut_ns && add_cut_wait(task, wait, begin, now))
+		bpf_seq_write(ctx->meta->seq, before, sizeof(*before));
+	before->ended.end_ns = 0;
+	if (wait)
+		wait->cut_waker = wait->cut_ns = 0;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	wait = BPF_CORE_READ_BITFIELD(task, on_cpu) ? NULL : own_wait(task, counters);
 	if (!wait || wait->since_ns)
@@ -1785,6 +1962,11 @@ int begin_waits(struct bpf_iter__task *ctx)
 	if (is_known && !(begin->stack.cpu & WAIT_COPIED)) {
 		/* The same wait as at the end of the last window. */
 		wait->runnable_ns = runnable_ns(task, now);
+		begin->context.user = wait->uid;
+		if (begin->stack.context)
+			begin->stack.context = carry_context(&begin->context, begin->stack.context,
+							     sample_id_process(begin->stack.id));
+		wait->reason = begin->stack.cpu;
 		wait->slot = find_wait(&begin->stack, wait->uid);
 		if (!state)
 			wait->own_slots.runnable = wait->slot;
@@ -1798,7 +1980,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	wait->ran_ns = task->se.sum_exec_runtime;
 	begin->stack.id = before->id;
 	begin->stack.context = 0;
-	begin->stack.cpu = reason;
+	begin->stack.cpu = wait->reason = reason;
 	/* User space walks the stacks of those alone that have waited since before the recording.
 	 */
 	if (reason == WAIT_CPU || reason == WAIT_KERNEL || (wait_window && !is_known) ||
@@ -1836,13 +2018,22 @@ SEC("?iter/task")
 int end_waits(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct wait_begin *begin;
 	struct wait_task *wait;
+	__u32 zero = 0;
 
+	begin = bpf_map_lookup_elem(&wait_begin, &zero);
 	wait = task ? bpf_task_storage_get(&wait_tasks, task, NULL, 0) : NULL;
 	if (wait && wait->since_ns && !task->exit_state &&
 	    (!BPF_CORE_READ_BITFIELD(task, on_cpu) ||
-	     task->sched_info.last_arrival > wait->since_ns))
+	     task->sched_info.last_arrival > wait->since_ns)) {
+		/* These clocks differ a little. */
+		if (begin && wait->cut_waker && !wait->waker &&
+		    wait->cut_end_ns + WAIT_BUCKET_NS > wait->since_ns)
+			wait->waker = find_cut_waker(&begin->stack, wait);
+		wait->cut_waker = wait->cut_ns = 0;
 		end_wait(task, wait, bpf_ktime_get_ns() + wait_clock_offset, ctx->meta->seq);
+	}
 	return 0;
 }
 

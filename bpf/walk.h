@@ -55,6 +55,9 @@ static __always_inline __u64 walk_signature(const struct walk *walk);
 /* The thread pointer, fs_base (x86-64), at the leaf; 0: unknown. */
 static __always_inline __u64 walk_thread_pointer(const struct walk *walk);
 
+/* Reads an object of the process. Returns 0, or a negative errno. */
+#define READ_USER(object, address) bpf_probe_read_user(&(object), sizeof(object), (void *)(address))
+
 /* --- Searches --- */
 
 /* Returns ~0 if a <= b, else 0, without a branch. */

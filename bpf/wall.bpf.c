@@ -16,17 +16,9 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, WALL_RING_BYTES);
-} wall_exits SEC(".maps");
+RING(wall_exits, WALL_RING_BYTES);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WALL_GROUPS);
-	__type(key, __u64); /* ID: the inode's number */
-	__type(value, struct wall_group);
-} wall_groups SEC(".maps");
+MAP(HASH, wall_groups, WALL_GROUPS, __u64, struct wall_group); /* ID: the inode's number */
 
 struct wall_shared shared SEC(".data.shared");
 
@@ -129,54 +121,64 @@ static __always_inline struct wall_group *find_group(__u64 id, const struct wall
 	return found;
 }
 
+/* In the address of a group, which is even: a quota limits one below it. */
+#define HAS_QUOTA_BELOW 1ULL
+
 /*
- * Notes what quotas have done to a control group and those above it: the same that their cpu.stat
- * reports, also of a group that is removed when its last thread has ended. Groups without a quota
- * are noted where one below has a quota, for their names. enters: a thread has entered
- * it just now.
+ * Notes what quotas have done to the control group at this address: the same that its cpu.stat
+ * reports, also of one that is removed when its last thread has ended. Groups without a quota are
+ * noted where one below has a quota, for their names. enters: a thread has entered it just now.
+ * Returns the address of the group above; 0: there is none, or no room. A global function: the
+ * verifier goes through it once, not for each level.
  */
-static __always_inline void note_quotas(struct task_group *at, bool enters)
+__noinline __u64 note_quota(__u64 address, bool enters)
 {
-	bool is_limited = false;
+	struct task_group *at = (struct task_group *)(address & ~HAS_QUOTA_BELOW), *parent;
+	struct wall_throttled now = { 0 };
+	struct wall_group *group;
+	struct kernfs_node *node;
+	__u64 quota;
 
-	for (int i = 0; i < WALL_GROUP_LEVELS; i++) {
-		struct task_group *parent = BPF_CORE_READ(at, parent);
-		__u64 quota = BPF_CORE_READ(at, cfs_bandwidth.quota);
-		struct wall_throttled now = { 0 };
-		struct wall_group *group;
-		struct kernfs_node *node;
-
-		if (!parent) /* the root has no quota */
-			return;
-		now.throttled_periods = BPF_CORE_READ(at, cfs_bandwidth.nr_throttled);
-		is_limited |= quota != WALL_NO_QUOTA || now.throttled_periods;
-		if (is_limited) {
-			now.periods = BPF_CORE_READ(at, cfs_bandwidth.nr_periods);
-			now.ns = BPF_CORE_READ(at, cfs_bandwidth.throttled_time);
-			node = BPF_CORE_READ(at, css.cgroup, kn);
-			group = find_group(BPF_CORE_READ(node, id), &now);
-			if (!group)
-				return;
-			group->parent = BPF_CORE_READ(parent, parent)
-						? BPF_CORE_READ(parent, css.cgroup, kn, id)
-						: 0;
-			group->quota_ns = quota;
-			group->every_ns = BPF_CORE_READ(at, cfs_bandwidth.period);
-			group->last = now;
-			group->look = shared.look;
-			if (!enters && !group->name[0])
-				bpf_probe_read_kernel_str(group->name, sizeof(group->name),
-							  BPF_CORE_READ(node, name));
-		}
-		at = parent;
-	}
+	if (!bpf_core_field_exists(struct task_group, cfs_bandwidth.throttled_time))
+		return 0; /* the kernel has no quotas */
+	parent = BPF_CORE_READ(at, parent);
+	if (!parent) /* the root has no quota */
+		return 0;
+	quota = BPF_CORE_READ(at, cfs_bandwidth.quota);
+	now.throttled_periods = BPF_CORE_READ(at, cfs_bandwidth.nr_throttled);
+	if (!(address & HAS_QUOTA_BELOW) && quota == WALL_NO_QUOTA && !now.throttled_periods)
+		return (__u64)parent;
+	now.periods = BPF_CORE_READ(at, cfs_bandwidth.nr_periods);
+	now.ns = BPF_CORE_READ(at, cfs_bandwidth.throttled_time);
+	node = BPF_CORE_READ(at, css.cgroup, kn);
+	group = find_group(BPF_CORE_READ(node, id), &now);
+	if (!group)
+		return 0;
+	group->parent =
+		BPF_CORE_READ(parent, parent) ? BPF_CORE_READ(parent, css.cgroup, kn, id) : 0;
+	group->quota_ns = quota;
+	group->every_ns = BPF_CORE_READ(at, cfs_bandwidth.period);
+	group->last = now;
+	group->look = shared.look;
+	if (!enters && !group->name[0])
+		bpf_probe_read_kernel_str(group->name, sizeof(group->name),
+					  BPF_CORE_READ(node, name));
+	return (__u64)parent | HAS_QUOTA_BELOW;
 }
 
-/* The thread's group of the controller cpu; NULL: the kernel has no quotas. */
+/* Notes what quotas have done to a group of a thread and those above it. */
+static __always_inline void note_quotas(const struct task_group *own, bool enters)
+{
+	__u64 at = (__u64)own;
+
+	for (int i = 0; i < WALL_GROUP_LEVELS && at; i++)
+		at = note_quota(at, enters);
+}
+
+/* The thread's group of the controller cpu; NULL: the kernel has none. */
 static __always_inline struct task_group *group_of(struct task_struct *task)
 {
-	if (!bpf_core_field_exists(task->sched_task_group) ||
-	    !bpf_core_field_exists(struct task_group, cfs_bandwidth.throttled_time))
+	if (!bpf_core_field_exists(task->sched_task_group))
 		return NULL;
 	return BPF_CORE_READ(task, sched_task_group);
 }

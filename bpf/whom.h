@@ -8,6 +8,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "maps.h"
+
 /* Set by user space before the load; neither: everyone's. */
 const volatile bool by_user = false;	   /* those whose effective user is */
 const volatile __u32 whom_uid = 0;	   /* this one */
@@ -18,12 +20,7 @@ const volatile bool groups_are_v1 = false; /* they are in the v1 hierarchy with 
  * Bound: caller: control groups that are recorded, as many as were asked for; then: none: it is
  * made as large.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before the load */
-	__type(key, __u64);	/* ID */
-	__type(value, __u8);
-} whom_groups SEC(".maps");
+MAP(HASH, whom_groups, 1, __u64, __u8); /* by ID; 1: as many as wanted, set before the load */
 
 /*
  * Groups more than this below the root are not found.

@@ -71,6 +71,7 @@ CACHE = re.compile(r"struct (\w*cache\w*) \{$")
 STRUCT = re.compile(r"(?:static |const )*(?:struct|union)[^;(=]*\{$")
 ARRAY = re.compile(r"\t+(?!(?:unsigned )?char\b|uint8_t|__u8)[a-z_0-9 ]+ \**(?!unused)(\w+)\[([^\]]+)\];")
 MAP = re.compile(r"\} (\w+) SEC\(\"\.maps\"\);")
+MAP_LINE = re.compile(r"(?:MAP\(\w+, |MAPPED_ARRAY\(|RING\(|(TASK_STORAGE)\()(\w+), ([^,)]+)[,)]")
 MAP_ENTRIES = re.compile(r"__uint\(max_entries, (.*?)\);")
 
 
@@ -115,6 +116,8 @@ class Source:
             elif found := MAP.match(line):
                 entries = MAP_ENTRIES.findall("\n".join(self.lines[opened:at]))
                 yield self.define(opened, "map", found[1], " x ".join(entries))
+            elif found := MAP_LINE.match(line):
+                yield self.define(at, "map", found[2], "" if found[1] else found[3])
             elif found := FLAG.match(line):
                 yield self.define(at, "flag", found[1], "")
             elif found := CACHE.match(line):

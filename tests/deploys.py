@@ -12,13 +12,15 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
     added=K,X     a new build, in which requests of kind K also log, in many small functions: X percent of the service's time
     whole=X       a new build, in which all functions cost X percent more
     waits=X       a restart, after which threads wait X times as long for a CPU
+    blocked=X     a restart, after which threads are blocked X times as long for a lock
     more=K,X      a restart, after which there are so many percent more requests of kind K
     load=X        no deploy: so many percent more requests
     disturbed=F,X no deploy: from then on what else runs takes the function F's cache at times: X percent of its time more
     beside        no deploy: from then on another build is used every other minute
 
 DIRECTORY.SERVICE.requests has the requests of each, as "TIME VALUE" of a counter that restarts begin anew.
-Windows have wall times and delay, as those of a machine in which services wait for a CPU.
+Windows have wall times and delay, as those of a machine in which services wait for a CPU; with DEPLOYS_WAITS they have
+where threads are blocked, too: for a lock in get(), and for a disk in save(). Requests of kind K have the label query "select K".
 DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and time; DEPLOYS_SERVICES, as JSON, other
 services with the CPUs that each uses; DEPLOYS_COSTS, as JSON, what the functions of each kind of requests cost, in place
 of 40 functions; DEPLOYS_PERIOD, in ns, what a tick stands for in these windows. DEPLOYS_ONCE
@@ -47,6 +49,7 @@ COSTS = json.loads(os.environ.get("DEPLOYS_COSTS", "null"))
 LOG_FUNCTIONS = 60
 ONCE = int(os.environ.get("DEPLOYS_ONCE", 0))
 IDS = int(os.environ.get("DEPLOYS_IDS", 1))
+WAITS = bool(os.environ.get("DEPLOYS_WAITS"))
 HOSTILE = int(os.environ.get("DEPLOYS_HOSTILE", 0))
 
 
@@ -101,10 +104,11 @@ class Pprof:
     def label(self, key, text="", value=0):
         return message(3, number(1, self.text(key)) + (number(2, self.text(text)) if text else number(3, value)))
 
-    def sample(self, stack, ticks, labels):
+    def sample(self, stack, ticks, labels, wall=0):
         self.body.append(message(2, message(1, b"".join(varint(i) for i in stack))
                                  + message(2, varint(ticks) + varint(ticks * round(1e9 / HZ))
-                                           + varint(round(ticks * 1e9 / HZ * self.delay)))
+                                           + varint(round(ticks * 1e9 / HZ * self.delay))
+                                           + (varint(wall) if WAITS else b""))
                                  + b"".join(labels)))
 
     def wall(self, ran, waited, blocked, labels):
@@ -113,7 +117,8 @@ class Pprof:
 
     def write(self, path, begin):
         types = b"".join(message(1, number(1, self.text(kind)) + number(2, self.text(unit)))
-                         for kind, unit in (("samples", "count"), ("cpu", "nanoseconds"), ("delay", "nanoseconds")))
+                         for kind, unit in (("samples", "count"), ("cpu", "nanoseconds"), ("delay", "nanoseconds"),
+                                            ("wall", "nanoseconds"))[:4 if WAITS else 3])
         rest = (number(9, begin * 10**9) + number(10, 60 * 10**9)
                 + message(11, number(1, self.text("cpu")) + number(2, self.text("nanoseconds")))
                 + number(12, PERIOD))
@@ -146,7 +151,7 @@ class Service:
         if COSTS:
             pairs = [(cost, kind) for kind, costs in enumerate(COSTS) for cost in costs]
             self.costs, self.kind = ({f"f{i}": pair[k] for i, pair in enumerate(pairs)} for k in (0, 1))
-        self.load, self.beside, self.waits = 1.0, False, 1.0
+        self.load, self.beside, self.waits, self.blocked = 1.0, False, 1.0, 1.0
         self.requests, self.counter = 0, []
         self.old = 0  # a process that ends in the next minute
         self.added = None  # a kind of request, and what its log costs
@@ -172,6 +177,9 @@ class Service:
             return
         if name == "waits":
             self.waits *= float(argument)
+            return
+        if name == "blocked":
+            self.blocked *= float(argument)
             return
         if name == "more":
             kind, percent = argument.split(",")
@@ -222,7 +230,7 @@ class Service:
             if self.old:
                 window.sample(stack, ticks, [window.label("pid", value=self.old), *labels[1:]])
                 self.old = 0
-            window.sample(stack, ticks, labels)
+            window.sample(stack, ticks, [*labels, window.label("query", f"select {self.kind[name]}")])
             ran += round(ticks * 1e9 / HZ)
         for i in range(LOG_FUNCTIONS if self.added else 0):
             kind, cost = self.added
@@ -231,6 +239,10 @@ class Service:
                 window.sample([window.location(frame, self.program, build)
                                for frame in (f"log{i}", "log", f"request_{kind}", "serve", "main")], ticks, labels)
                 ran += round(ticks * 1e9 / HZ)
+        for reason, function, factor in (("lock", "get", 0.1 * self.blocked), ("disk", "save", 0.2)) if WAITS else ():
+            stack = [window.location(frame, self.program, build)
+                     for frame in (f"[blocked: {reason}]", function, "serve", "main")]
+            window.sample(stack, 0, labels, round(ran * factor * math.exp(self.rng.gauss(0, 0.2))))
         waited = round(ran * 0.04 * self.waits * math.exp(self.rng.gauss(0, 0.2)))
         window.wall(ran, waited, 4 * 60 * 10**9 - ran - waited, labels)
 

@@ -173,7 +173,7 @@ done
 sed 's/\\-/-/g' "$top"/user/tool/*.[157] >"$work/pages"
 check "titles and keys of columns stand in a man page" columns_stand_in "$work/pages" "$top"/user/report/*.c "$top"/user/report/*/*.c
 check "one that does not is noticed" notices "no page has unheard s" columns_stand_in "$work/pages" \
-	"$(changed "$top/user/report/totals_json.c" 's/"on CPU s"/"unheard s"/')"
+	"$(changed "$top/user/report/totals.c" 's/"on CPU s"/"unheard s"/')"
 
 # --- The man pages, in the programs that show them ---
 
@@ -406,8 +406,8 @@ check "completion: options without a command" offers --duration -p 1 --du
 check "completion: fields with the tags of archives" offers unit report --by ''
 check "completion: lengths of slots of time" offers_only $'100ms\n10m\n10ms\n10s' report --by time : 10
 check "completion: lengths of slots of time, behind =" offers 100ms report --by = time :
-check "completion: fields of top, which has no context, host, peer, time or waker" \
-	offers_only $'address\ncomm\ncontainer\ncpu\nfunction\nimage\nline\nprocess\nsource\nthread\ntitle\nunit\nuser' top --by ''
+check "completion: fields of top, which has no host, peer, time or waker" \
+	offers_only $'address\napplication\ncomm\ncontainer\ncpu\ndatabase\nfunction\nimage\nline\nprocess\nquery\nreason\nrole\nroute\nsource\nthread\ntitle\nunit\nuser\nwait' top --by ''
 check "completion: states of threads" offers_only $'blocked\nidle\non-cpu\nrunnable' report --state ''
 check "completion: reasons of waits" offers_only $'signal\nsleep\nsocket\nstart\nstopped' report --reason s
 check "completion: values" offers_only $'wall\nwoke' flamegraph --value w

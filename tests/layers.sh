@@ -13,7 +13,7 @@ tree=${PROFIL_TREE:-$top}
 layers='bpf kmod util dcpi capture lib profile symbol record format archive push report cli tool,daemon'
 
 # Headers that the build generates, and the one layer that may include each.
-generated='sample.skel.h:capture profil.skel.h:capture wall.skel.h:capture profile.pb-c.h:format
+generated='sample.skel.h:capture profil.skel.h:capture wall.skel.h:capture type_names.h:capture profile.pb-c.h:format
 	otlp.pb-c.h:format otlp_reply.pb-c.h:push pyroscope.pb-c.h:push flame_graph.js.h:report flame_graph.js.hash.h:report
 	web.html.h:report web.js.h:report web.css.h:report web.js.hash.h:report web.css.hash.h:report'
 
@@ -38,6 +38,10 @@ files() {
 		[ ! -f "$1/$only" ] || echo "$only"
 		return
 	fi
+	if [ "$1" = "$tree" ] && [ -s "$work/files" ]; then # they stay the same
+		cat "$work/files"
+		return
+	fi
 	(
 		cd "$1" || exit
 		if [ -e .git ]; then
@@ -50,6 +54,9 @@ files() {
 		[ -f "$1/$file" ] && printf '%s\n' "$file"
 	done | sort -u
 }
+
+files "$tree" >"$work/of_tree"
+mv "$work/of_tree" "$work/files"
 
 sources() {
 	files "$1" | grep -E '^(bpf|kmod|user)/.*\.[ch]$'

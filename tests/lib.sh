@@ -155,6 +155,7 @@ check_recorded() {
 }
 
 finish() {
+	[ ! -s "$in_vain" ] || check "nothing is waited for in vain" diff /dev/null "$in_vain"
 	echo "1..$count"
 	exit $((failures > 0))
 }
@@ -276,11 +277,11 @@ own_build_id() {
 }
 
 # wait_for COMMAND...: repeats a command until it succeeds; fails after two minutes, for others may want
-# the CPUs.
+# the CPUs. Then the test fails, also if it goes on.
 wait_for() {
 	local end=$((SECONDS + 120)) ms=10
 	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || return 1
+		[ $SECONDS -lt $end ] || { echo "$*" >>"$in_vain"; return 1; }
 		rest 0.0$ms
 		[ $ms -ge 80 ] || ms=$((ms * 2))
 	done
@@ -294,7 +295,8 @@ rest() {
 	[ $? -gt 128 ] || sleep "$1"
 }
 nothing=$work/.nothing
-export nothing
+in_vain=$work/.in_vain
+export nothing in_vain
 export -f wait_for rest # for scripts that tests write
 
 # has_text TEXT FILE: like grep -qF, without a process.
@@ -334,7 +336,7 @@ exits() {
 
 # says TEXT: succeeds if the last command of `status` or `exits` printed TEXT on standard error.
 says() {
-	grep -qF -- "$1" "$work/err" && return
+	has_text "$1" "$work/err" && return
 	echo "not printed: $1"
 	cat "$work/err"
 	return 1

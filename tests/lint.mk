@@ -21,10 +21,18 @@ lint_with = command -v $(1) >/dev/null || { \
 	echo '$@: skipped: $(1) is not installed (Debian: apt-get install $(1))' >&2; \
 	[ -z "$$PROFIL_TEST_STRICT" ]; exit; }
 
+# shellcheck reads what a script sources once for each script, which was most of its time. So lib.sh is read by itself,
+# and what sources it beside one that only has its names: its functions, and the variables that it sets and uses.
+LINTED := $(BUILD)/lint
+
 lint-texts:
-	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run .ci/pre-commit \
-		$(wildcard $(addprefix debian/tests/,profile unprivileged module)) | \
-		xargs -P $(JOBS) -n 4 shellcheck -x
+	$(Q)rm -rf $(LINTED) && mkdir -p $(LINTED) && cp -r --parents tests/*.sh tests/*/*.sh user/tool/profiltool.bash \
+		.ci/run .ci/pre-commit $(wildcard $(addprefix debian/tests/,lib.sh profile unprivileged module)) $(LINTED)
+	$(Q)shellcheck tests/lib.sh
+	$(Q){ echo '# shellcheck shell=bash disable=SC2034'; sed -n 's/^\([a-z_0-9]*() \){.*/\1{ :; }/p' tests/lib.sh; \
+		grep '^declare' tests/lib.sh; grep -oE '\b[a-z_]+=' tests/lib.sh; grep -oE '[$$][{]?[a-z_]+' tests/lib.sh | sed 's/^[$$]{*\(.*\)/: "$$\1"/'; } | \
+		awk '!seen[$$0]++' >$(LINTED)/tests/lib.sh
+	$(Q)cd $(LINTED) && find . -type f ! -path ./tests/lib.sh | sort | xargs -P $(JOBS) -n 4 shellcheck -x
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
 
 # eslint is Debian's, whose modules only Debian's node finds by itself.

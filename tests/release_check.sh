@@ -39,6 +39,7 @@ rows() {
 		linux-5.15|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=5.15|the oldest kernel, Ubuntu's
 		linux-6|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=x86|6.1 and 6.12, with profil.ko
 		linux-newest|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=newest|sid's kernel, without and with PREEMPT_RT
+		collector|make test-collector|profiles pushed to OpenTelemetry's collector
 		arm64|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=arm64|6.1 and 6.12 of arm64, in qemu
 		cross|make test-cross|all tests' programs, built for arm64
 		linux-debug|make test-kernel-debug|profil.ko on a kernel with KASAN, lockdep and kmemleak

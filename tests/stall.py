@@ -260,7 +260,7 @@ class Top:
 				continue
 			covered += at - max(begin, victim.begin)
 			cpu += victim.cpu(begin, at)
-			share = sum(r["self_percent"] for r in table["rows"] if r["name"] == victim.comm) / 100
+			share = sum(r["self_percent"] for r in table["rows"] if r["comm"] == victim.comm) / 100
 			ticks += share * table["samples"] / FREQUENCY
 		# A table of a second may be under way.
 		return {"on_time": min(covered / max(due - 1, 1), 1), "ticks": ticks / cpu if cpu else 0, "stacks": None, "ended": ended}

@@ -8,6 +8,9 @@
 # printed and ended. The default is the line "# Time limit: N s" of the test, or 900 s, some ten times
 # as long as the slowest other test. Where more wants to run than there are CPUs, a second is longer by as much: a test that
 # hangs is what is looked for, not a busy machine.
+#
+# To the file PROFIL_TEST_TIMES a line is added: seconds of CPU time, and of the clock, and the test. (The times that
+# prove --timer prints are right one by one only without -j.)
 
 set -u
 
@@ -73,6 +76,11 @@ end_session() {
 trap 'end_session; kill "$timer" 2>/dev/null; exit 130' INT TERM HUP
 wait -n "$session" "$timer"
 status=$?
+if [ -n "${PROFIL_TEST_TIMES:-}" ]; then
+	# Not in a pipe, where they would be those of a subshell.
+	times > >(awk -F '[ ms]+' -v seconds="$SECONDS" -v test="$1" '
+		NR == 2 { printf "%.1f %d %s\n", $1 * 60 + $2 + $3 * 60 + $4, seconds, test }' >>"$PROFIL_TEST_TIMES")
+fi
 if kill "$timer" 2>/dev/null; then
 	wait "$timer" 2>/dev/null
 	exit "$status"

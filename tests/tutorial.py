@@ -10,9 +10,10 @@ tutorial.py split DIRECTORY <PAGE
 tutorial.py compare SECTION...
         For each command of these directories, in which is a file `printed` now, makes `differences`. It is
         empty if all lines in `shown` are in `printed`, in this order. Numbers, addresses and the lines
-        of a tree are not compared, and two rows of a table may have another order if their numbers
-        are within a factor of ten: on a busy machine, caches change shares. A line "..." is skipped,
-        and one that ends in " ..." is the beginning of a line.
+        of a tree are not compared, nor is a column "in doubt", which a busy machine adds, and two rows
+        of a table may have another order if their numbers are within a factor of ten: on a busy
+        machine, caches change shares. A line "..." is skipped, and one that ends in " ..." is the
+        beginning of a line.
 """
 import glob, os, re, subprocess, sys
 
@@ -20,6 +21,7 @@ INDENT = " " * 11 # of .Bd -literal -offset indent
 NUMBER = re.compile(r"[<~+-]?(0x[0-9a-f]+|\d+([.,]\d+)*(e[+-]\d+)?)")
 LAZY = re.compile(r"\bLazyCompile:(\S+ \S+:\d+)") # Node.js up to 18, without a column
 UNIT = re.compile(r"\b[mnuT]s\b")
+DOUBT = re.compile(r"\bin doubt\b")
 
 def is_complete(command):
 	document = re.search(r"<<'(\w+)'", command)
@@ -60,7 +62,7 @@ def split(directory):
 
 # What is compared of a line.
 def plain(line):
-	line = LAZY.sub(r"JS:\1:0", line)
+	line = DOUBT.sub("", LAZY.sub(r"JS:\1:0", line))
 	words = UNIT.sub("s", NUMBER.sub("#", line)).split()
 	return " ".join(word for word in words if word not in "#+|`")
 

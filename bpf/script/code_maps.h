@@ -24,12 +24,7 @@ struct language_sent {
  * one may have the same key, and not older than codes_since_ns. User space deletes the entries of
  * those that it drops.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, LANGUAGE_CODES);
-	__type(key, struct language_code_key);
-	__type(value, struct language_sent);
-} language_sent SEC(".maps");
+MAP(LRU_HASH, language_sent, LANGUAGE_CODES, struct language_code_key, struct language_sent);
 
 /* Set by user space: all that was sent before is to be sent again, as some had no room there. */
 volatile __u64 codes_since_ns = 0;
@@ -40,10 +35,7 @@ volatile __u64 codes_since_ns = 0;
  */
 volatile __u64 codes_replaced = 0;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, LANGUAGE_RING_BYTES);
-} language_codes SEC(".maps");
+GROWING_RING(language_codes)
 
 static __always_inline void find_script_owner(struct script_walk *script)
 {
@@ -111,7 +103,7 @@ static __always_inline bool put_code(struct script_walk *unused, struct language
 	(void)unused;
 	if (last)
 		bpf_map_update_elem(&language_sent, &key, &sent, BPF_ANY);
-	if (bpf_ringbuf_output(&language_codes, code, size, BPF_RB_NO_WAKEUP) == 0)
+	if (send_to_language_codes(code, size, BPF_RB_NO_WAKEUP))
 		return true;
 	if (last) {
 		bpf_map_delete_elem(&language_sent, &key);

@@ -62,8 +62,9 @@ struct python_walk {
 	/* Those of the thread, one of which is this: another interpreter has another one. */
 	struct python_list lists[PYTHON_LISTS];
 	__u32 list, list_count;
-	__u64 file, file_hash; /* of the last code object */
-	__u64 lines;	       /* the line table that is sent */
+	__u64 interpreter, thread; /* whose list of states is read, and the next of these */
+	__u64 file, file_hash;	   /* of the last code object */
+	__u64 lines;		   /* the line table that is sent */
 	__u64 lines_size;
 	/* Memory from window_at on, that has frames. */
 	__u64 window_at;
@@ -186,9 +187,6 @@ static __always_inline bool is_code_wanted(struct script_walk *script, __u64 add
  */
 static __always_inline bool put_code(struct script_walk *script, struct language_code *code,
 				     __u64 size, bool last);
-
-/* Copies an object from the process's memory. Returns 0, or below 0: it cannot be read. */
-#define READ_USER(object, address) bpf_probe_read_user(&(object), sizeof(object), (void *)(address))
 
 /* Reads up to `size` bytes of an object that may end at the end of a mapping. Returns how many. */
 static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)

@@ -126,15 +126,18 @@ struct language_code_key {
 };
 
 /*
+ * The most; 1 / UNWIND_RING_GROWTH of it until that was half full.
  * Bound: users: bytes of code objects on their way to user space; then: the code object is not
  * sent; again: at the next tick in it; share: none; read ten times a second; seen: not seen.
  */
-#define LANGUAGE_RING_BYTES (1U << 22)
+#define LANGUAGE_RING_BYTES (1U << 21)
 /*
  * Bound: users: code objects that BPF remembers as sent; then: the one that was used least recently
  * is forgotten, and sent again; again: at the next tick in it; share: none; seen: not seen.
  */
 #define LANGUAGE_CODES (1U << 15) /* of all processes, whose names user space has */
+/* Of some processes, 1 / this. Bound: as LANGUAGE_CODES. */
+#define LANGUAGE_CODES_PART 4
 
 /*
  * Most functions of a script that one call of the interpreter's function runs, as far as read.

@@ -269,17 +269,21 @@ static __always_inline void read_python_frames(struct script_walk *script)
 }
 
 /* Adds the list of a thread's state, if it is this thread's and has frames. */
-static __always_inline void add_python_list(struct walk *walk, struct script_walk *script,
-					    __u64 thread)
+WALK_FUNCTION int add_python_list(struct walk *walk, struct script_walk *script, __u64 thread)
 {
-	const struct python_layout *layout = &script->image.python;
-	struct python_walk *python = &script->python;
+	const struct python_layout *layout;
+	struct python_walk *python;
 	struct python_list list = { 0 };
-	__u64 id = 0, number = python->list_count;
+	__u64 id = 0, number;
 
+	if (!walk || !script)
+		return 0;
+	layout = &script->image.python;
+	python = &script->python;
+	number = python->list_count;
 	READ_USER(id, thread + layout->thread_id);
 	if (id != walk_thread_pointer(walk))
-		return;
+		return 0;
 	if (layout->cframe) {
 		READ_USER(list.cframe, thread + layout->cframe);
 		thread = list.cframe + layout->cframe_frame;
@@ -289,38 +293,55 @@ static __always_inline void add_python_list(struct walk *walk, struct script_wal
 	READ_USER(list.frame, thread);
 	asm("" : "+r"(number)); /* makes the compiler use the register that it checks */
 	if (!list.frame || number >= PYTHON_LISTS)
-		return;
+		return 0;
 	python->lists[number] = list;
 	python->list_count = number + 1;
+	return 0;
+}
+
+/*
+ * Adds the list of a state but that which was added, or goes on with the next interpreter. Returns
+ * whether there is more.
+ */
+WALK_FUNCTION int read_python_thread(struct walk *walk, struct script_walk *script, __u64 added)
+{
+	const struct python_layout *layout;
+	struct python_walk *python;
+
+	if (!walk || !script)
+		return false;
+	layout = &script->image.python;
+	python = &script->python;
+	if (python->thread) {
+		if (python->thread != added)
+			add_python_list(walk, script, python->thread);
+		if (READ_USER(python->thread, python->thread + layout->thread_next))
+			python->thread = 0;
+		return true;
+	}
+	if (READ_USER(python->interpreter, python->interpreter + layout->interpreter_next) ||
+	    !python->interpreter)
+		return false;
+	READ_USER(python->thread, python->interpreter + layout->interpreter_threads);
+	return true;
 }
 
 /* Adds this thread's lists of all interpreters but that of a state that was added. */
-WALK_FUNCTION int find_python_lists(struct walk *walk, struct script_walk *script, __u64 added)
+static __always_inline void find_python_lists(struct walk *walk, struct script_walk *script,
+					      __u64 added)
 {
-	const struct python_layout *layout;
-	__u64 interpreter = 0, thread = 0, next = 0;
+	const struct python_layout *layout = &script->image.python;
+	struct python_walk *python = &script->python;
+	__u64 next = 0;
 
-	if (!walk || !script || !script->image.python.interpreters)
-		return 0;
-	layout = &script->image.python;
-	READ_USER(interpreter, script->bias + layout->runtime + layout->interpreters);
-	if (READ_USER(next, interpreter + layout->interpreter_next) || !next)
-		return 0; /* it is the only one, as in most processes */
-	READ_USER(thread, interpreter + layout->interpreter_threads);
-	for (int i = 0; i < PYTHON_THREADS_MAX; i++) {
-		if (thread) {
-			if (thread != added)
-				add_python_list(walk, script, thread);
-			if (READ_USER(thread, thread + layout->thread_next))
-				thread = 0;
-		} else {
-			if (READ_USER(interpreter, interpreter + layout->interpreter_next) ||
-			    !interpreter)
-				break;
-			READ_USER(thread, interpreter + layout->interpreter_threads);
-		}
-	}
-	return 0;
+	if (!layout->interpreters)
+		return;
+	READ_USER(python->interpreter, script->bias + layout->runtime + layout->interpreters);
+	if (READ_USER(next, python->interpreter + layout->interpreter_next) || !next)
+		return; /* it is the only one, as in most processes */
+	READ_USER(python->thread, python->interpreter + layout->interpreter_threads);
+	for (int i = 0; i < PYTHON_THREADS_MAX && read_python_thread(walk, script, added); i++)
+		;
 }
 
 /* Finds the frames of this thread. Returns false if it runs no Python function. */

@@ -115,3 +115,86 @@ ask "why can I not record" perf \
 	'perf record -o n.data -p 1 sleep 0.1'
 ask "why can I not record" profiltool \
 	'profiltool check'
+
+# --- Of a new user, about a service that waits more than it computes ---
+
+cat >shop.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static pthread_mutex_t stock = PTHREAD_MUTEX_INITIALIZER;
+static volatile unsigned sum;
+
+__attribute__((noinline)) void reserve(void)
+{
+	pthread_mutex_lock(&stock);
+	usleep(20000);
+	pthread_mutex_unlock(&stock);
+}
+
+__attribute__((noinline)) void tax(unsigned rounds)
+{
+	for (unsigned i = 0; i < rounds; i++)
+		sum += i * i;
+}
+
+__attribute__((noinline)) void route_order(void)
+{
+	reserve();
+	usleep(5000);
+}
+
+__attribute__((noinline)) void route_price(void)
+{
+	tax(ROUNDS);
+	usleep(10000);
+}
+
+static void *serve(void *routes)
+{
+	for (;;)
+		routes ? route_price() : route_order();
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&thread, NULL, serve, i % 2 ? &stock : NULL);
+	pause();
+}
+END
+for rounds in 2000000 3000000; do
+	gcc -O2 -g -fno-omit-frame-pointer -pthread -DROUNDS=$rounds -o shop.$rounds shop.c || exit
+done
+bcc=
+command -v offcputime >/dev/null || bcc=-bpfcc # the names of Debian's bpfcc-tools; libbpf-tools have none
+
+# of_bcc TOOL QUESTION COMMANDS
+of_bcc() {
+	command -v "$1$bcc" >/dev/null && ask "$2" bcc "$3"
+}
+start ./shop.2000000
+PID=$pid
+ask "does it compute, or wait" perf 'perf stat -p $PID sleep 5'
+ask "does it compute, or wait" profiltool 'profiltool -p $PID -d 5'
+ask "for what does it wait, and where" perf \
+	'perf sched record -o s.data sleep 5; perf sched timehist -i s.data -p $PID'
+of_bcc offcputime "for what does it wait, and where" "offcputime$bcc -p \$PID 5"
+ask "for what does it wait, and where" profiltool 'profiltool -p $PID -d 5 --wall -o w.pb.gz'
+ask "who has the lock" profiltool 'profiltool report --by peer w.pb.gz'
+ask "which threads get no CPU" perf 'perf sched latency -i s.data'
+of_bcc runqlat "which threads get no CPU" "runqlat$bcc -L -p \$PID 5 1"
+ask "which threads get no CPU" profiltool 'profiltool report --by thread --sort runnable w.pb.gz'
+ask "why are some requests slow" profiltool 'profiltool why -p $PID -d 5'
+export OLD=$PID
+start ./shop.3000000
+PID=$pid
+ask "is the new build slower, and where" perf \
+	'perf record -o old.data -g -p $OLD sleep 5; perf record -o new.data -g -p $PID sleep 5; perf diff old.data new.data'
+ask "is the new build slower, and where" profiltool \
+	'profiltool -p $PID -d 5 --wall -o new.pb.gz; profiltool diff w.pb.gz new.pb.gz'
+ask "a picture of it" profiltool 'profiltool web w.pb.gz -o w.html'

@@ -9,7 +9,7 @@
 
 file=${1:-$top/user/doc/RESULTS.md}
 chmod 711 "$work" # the benchmarks make their directories in it, and run some programs without privileges
-all="peers linked bench unwind legacy clock kmod continuous archive formats intervals flame top names delay changes"
+all="peers linked bench unwind legacy clock kmod continuous archive formats intervals flame top names delay changes context"
 read -ra benches <<<"${BENCHES:-$all}"
 
 # title NAME: what a benchmark is about, a text for a heading.
@@ -30,6 +30,7 @@ declare -A title=(
 	[names]="Names of functions and lines"
 	[delay]="Delay beside the kernel's run_delay"
 	[changes]="changes: what it finds, and what it does not"
+	[context]="Labels of what PostgreSQL works for: cost, shares, waits, archive"
 )
 
 version() { # NAME COMMAND...: a row, if the command is here

@@ -67,6 +67,18 @@ def own(b):
     return found
 
 
+def own_seconds(b):
+    """{row: its own seconds} of the table."""
+    found = {row[1] if len(row) == 2 else row[-2]: float(row[0].split(" ")[0]) for row in b.eval(ROWS)}
+    return {name: seconds for name, seconds in found.items() if seconds}
+
+
+def choose(b, name, value):
+    """Chooses a value of a list."""
+    b.eval("(() => { const list = document.getElementById(%s); list.value = %s; list.dispatchEvent(new Event('change')); })()"
+           % (json.dumps(name), json.dumps(value)))
+
+
 def button(b, text):
     place = b.eval("""(() => { const found = Array.from(document.querySelectorAll('button')).find(
         (one) => one.textContent === %s).getBoundingClientRect();
@@ -192,6 +204,45 @@ def check_hostile(b):
     check("and drawn", len(frames(b)) > 8 and not b.complaints, b.complaints)
 
 
+def check_labels(b):
+    open_page(b, "labels.html", "#value=2")
+    shown = ["[no query]", "<img/src=x/onerror=window.pwned=1>", "SELECT\\xe2\\x80\\xaex\\x1b[31m"]
+    check("the graph begins with processes", [f["name"] for f in frames(b) if f["depth"] == 1] == ["cache 20", "db 17"], frames(b))
+    b.eval("document.getElementById('first').focus()")
+    choose(b, "first", "query")
+    check("or with another label", [f["name"] for f in frames(b) if f["depth"] == 1] == sorted(shown), frames(b))
+    check("whose choice keeps the focus", b.eval("document.activeElement.id") == "first", b.eval("document.activeElement.id"))
+    place = frame(b, shown[2])
+    b.move(place["x"], place["y"])
+    check("a frame of it is explained", b.eval(NOTE).startswith(shown[2]) and "total 0.400 s" in b.eval(NOTE), b.eval(NOTE))
+    b.click(place["x"], place["y"])
+    check("and is as wide as the page after a click", {f["name"] for f in frames(b)} == {"all", shown[2], "main", "scan", "[blocked: lock]"}, frames(b))
+    address = b.eval("location.hash")
+    open_page(b, "labels.html", address)
+    check("the address shows a colleague the same frames", {f["name"] for f in frames(b)} ==
+          {"all", shown[2], "main", "scan", "[blocked: lock]"}, frames(b))
+    b.press("Escape")
+    b.press("4")
+    choose(b, "lanes", "query")
+    rows = b.eval(ROWS)
+    check("states are those of a label, too", [row[0] for row in rows] == [shown[2], shown[1], shown[0]] and
+          rows[0][2:] == ["0.100 s", "", "0.300 s", ""], rows)
+    b.press("3")
+    b.eval("document.getElementById('has').focus()")
+    b.type("select")
+    check("a part of a label's text chooses samples", set(own_seconds(b)) == {"scan", "[blocked: lock]"} and "query has select" in b.eval(LINE),
+          (own_seconds(b), b.eval(LINE)))
+    b.type("/x")
+    check("of none, there are no rows", not b.eval(ROWS) and "No rows." in b.eval("document.getElementById('view').innerText"))
+    button(b, "query has select/x ×")
+    check("and it is taken back by its button", "find" in own_seconds(b) and b.eval("document.getElementById('has').value") == "")
+    choose(b, "where", "</script><b>")
+    choose(b, "by", "</script><b>")
+    check("a label's name is text, as its values are", "<b>b</b>" in own_seconds(b) and not b.eval("document.querySelectorAll('b, img').length") and
+          b.eval("window.pwned === undefined"), own_seconds(b))
+    check("and none of that was an error", not b.complaints, b.complaints)
+
+
 def check_diff(b):
     open_page(b, "diff.html", "#view=table")
     rows = {row[-2]: row[-3] for row in b.eval(ROWS)}
@@ -313,11 +364,11 @@ def check_accessible(b):
 
     b.eval("document.activeElement.blur()")
     order = []
-    for _ in range(14):
+    for _ in range(16):
         b.press("Tab")
         order.append(b.eval("document.activeElement.id || document.activeElement.textContent"))
     check("Tab goes through the page as it is read", [name for name in order if name] == [
-        "value", "search", "back", "reset", "theme", "help", "areas-by", "tab-table", "by", "Self", "Total", "Function"], order)
+        "value", "search", "where", "has", "back", "reset", "theme", "help", "areas-by", "tab-table", "by", "Self", "Total", "Function"], order)
     b.eval("document.getElementById('tab-table').focus()")
     b.press("ArrowLeft")
     check("arrows go from tab to tab", b.eval(TAB) == "Callers and callees" and
@@ -406,7 +457,7 @@ def check_small(b):
 profile = tempfile.mkdtemp(dir=directory)
 browser = Browser(profile)
 try:
-    for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_chains, check_accessible, check_short, check_small:
+    for part in check_page, check_times, check_hostile, check_labels, check_diff, check_calls, check_code, check_chains, check_accessible, check_short, check_small:
         part(browser)
 finally:
     browser.close()

@@ -21,6 +21,7 @@ TIMED = """(act) => new Promise((done) => {
 })"""
 ACTS = {
     "search": "() => select({ search: '%s' }, true)",
+    "group": "() => select({ first: dimensions[%d %% dimensions.length].key, zoom: 0 })",
     "zoom": "() => select({ zoom: flame.rows.flat()[%d %% flame.rows.flat().length].node })",
     "sandwich": "() => select({ view: 'sandwich', function: %d %% data.names.length })",
     "table": "() => select({ view: 'table', by: ['function', 'image', 'line'][%d %% 3] })",
@@ -52,7 +53,8 @@ def measure(b, page):
         cpu.append(cpu_ms(b) - before)
     show("open", times, cpu)
     for name, act in ACTS.items():
-        if (name == "source" and not b.eval("data.functions.length")) or (name == "brush" and not b.eval("hasTimes()")):
+        if (name == "source" and not b.eval("data.functions.length")) or (name == "brush" and not b.eval("hasTimes()")) or \
+                (name == "group" and not b.eval("dimensions.length")):
             continue
         b.eval("select({ ...structuredClone(initial) })")
         times, cpu = [], []

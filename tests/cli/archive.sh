@@ -439,9 +439,9 @@ damaged() {
 	mkfifo "$archive/two/2026-11-20/030300.pb.gz"
 	run report --host two --since @0
 	cat "$work/err"
-	[ "$status" -eq 3 ] && [ "$(row work)" = 40 ] && grep -q "skipped: $file" "$work/err" &&
-		grep -q 'skipped: .*/030200.pb.gz is not a regular file' "$work/err" &&
-		grep -q 'skipped: .*/030300.pb.gz is not a regular file' "$work/err"
+	[ "$status" -eq 3 ] && [ "$(row work)" = 40 ] && grep -q "not read: $file" "$work/err" &&
+		grep -q 'not read: .*/030200.pb.gz is not a regular file' "$work/err" &&
+		grep -q 'not read: .*/030300.pb.gz is not a regular file' "$work/err"
 }
 check "damaged windows are skipped, with a warning, and exit status 3" damaged
 

@@ -72,10 +72,10 @@ STATUS 2
 EXPECT browse takes a profile
 EXPECT --since
 
-NAME browse has no rows of another kind
-RUN "$profiltool" browse --by size plain.folded
+NAME browse refuses what is no name of rows
+RUN "$profiltool" browse --by no/label plain.folded
 STATUS 2
-EXPECT unit, user, waker, not "size"
+EXPECT unit, user, waker, or a label, not "no/label"
 EOF
 
 if ! command -v tmux >/dev/null; then
@@ -127,6 +127,8 @@ check "with status 1" shows 'status 1'
 echo 'a;b 0' >empty.folded
 browse empty.folded
 check "a file without samples has status 4" shows 'status 4'
+browse --by size plain.folded
+check "a label that no sample has is refused" shows 'status 2'
 environment=TERM=dumb
 browse plain.folded
 check "a dumb terminal is refused" shows 'and this one cannot move'

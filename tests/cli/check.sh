@@ -69,7 +69,9 @@ check "as root: the account of wall time" line ok "wall time" "record --wall wor
 check "as root: what threads wait for" line ok waits "for what threads are blocked"
 check "as root: nothing is missing" test "$(grep -c '^no' "$work/out")" -eq 0
 check "as root: nothing is said besides" test ! -s "$work/err"
-check "each line has a state" test "$(grep -cvE '^(ok|limited|no|absent) |^ +(->|\+ ) ' "$work/out")" -eq 0
+check "each line has a state, and the last the answer" test "$(sed '$d' "$work/out" |
+	grep -cvE '^(ok|limited|no|absent) |^ +(->|\+ ) ')" -eq 0
+check "as root: the answer" grep -q '^Recording works: profiltool -p PID' <(tail -n 1 "$work/out")
 check "record agrees" like_record env
 check "--json: succeeds" exits 0 "$tool" check --json
 check "--json: a list with these keys" json \
@@ -84,6 +86,7 @@ check "no process number" exits 2 "$tool" check -p x
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
 	check "as nobody: not permitted" exits 5 "${nobody[@]}" "$tool" check
+	check "as nobody: the last line is the answer" grep -q '^Recording does not work; no: .*eBPF.*; limited: ' <(tail -n 1 "$work/out")
 	check "as nobody: eBPF" line no eBPF "without cap_bpf and cap_perfmon"
 	check "as nobody: perf events" line no "perf events" "without cap_perfmon"
 	check "as nobody: the command that fixes it" hints eBPF "setcap cap_bpf,cap_perfmon"

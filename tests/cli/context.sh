@@ -73,12 +73,40 @@ if [ "$(id -u)" -eq 0 ]; then
 	check "--query: the query's samples alone" recorded "ran('burn_select') and not samples('burn_update')" out
 	check "report --label" exits 0 "$profiltool" report --json --label tenant=17 queries.pb.gz
 	check "report --label: its samples alone" recorded "ran('burn_select') and not samples('burn_update')" out
+	check "report --by NAME: a label" exits 0 "$profiltool" report --by tenant queries.pb.gz
+	check "report --by NAME: its rows" test "$(awk 'NR > 1 && !/\[no label\]$/ { print $NF }' out | sort | tr '\n' ' ')" = "0 17 "
+	check "report --by: no view, and no label" exits 2 "$profiltool" report --by size queries.pb.gz
+	check "report --by: no view, and no label: said" says 'or a label of the samples, not "size"'
 	check "another reader has the labels" test "$(zcat queries.pb.gz | grep -acF 'UPDATE t SET secret = ?')" -gt 0
 	check "markup is none in the page" exits 0 "$profiltool" web queries.pb.gz -o page.html
 	check "markup is none in the page: not as it was" test -z "$(grep -F '<b>&amp;' page.html)"
 fi
 check_recorded "--literal" record queries 0.3 -F 999 --literal --label query=current_query
 check_recorded "--literal: texts stay" labels queries "any(\"secret = 's\" in q and '/*' in q for q in of('query')['burn_update'])"
+
+# top_of NAME OPTION...: what top prints of `context queries` until that ends, in NAME.json.
+top_of() {
+	local name=$1
+	shift
+	begin "$name" "$progs/context" queries 0.7 && record_begin "$name" top -p "$pid" -F 999 -d 0.2 --tables 1000 "$@" || return
+	send_line "$name" go
+	wait "$recorder"
+	test $? -eq 3
+}
+
+# top_rows NAME: the last words of top's rows that have samples, each once.
+top_rows() {
+	awk '$1 ~ /^[0-9]+$/ && $1 > 0 && !/\[no label\]$/ { print $NF }' "$1.json" | sort -u | tr '\n' ' '
+}
+check_recorded "top --by a label" top_of by_tenant --label tenant=current_tenant --by tenant
+check_recorded "top --by a label: its values" test "$(top_rows by_tenant)" = "0 17 "
+check_recorded "top --query" top_of of_query --label query=current_query --query 'UPDATE*' --json
+check_recorded "top --query: the function that has it alone" test "$(python3 -c '
+import json
+for line in open("of_query.json"):
+	for row in json.loads(line)["rows"]:
+		if row["self_percent"] and row["name"].startswith("burn_"):
+			print(row["name"])' | sort -u)" = burn_update
 
 # --- Waits ---
 
@@ -131,6 +159,41 @@ check_recorded "a variable that nobody has" exits 4 "$profiltool" record -p "$pi
 check_recorded "a variable that nobody has: said" says "--label x: no image of what was recorded has a variable no_such_variable"
 stop "$pid"
 
+# --- PHP ---
+
+if [ "$(id -u)" -eq 0 ] && command -v php >/dev/null; then
+	# shellcheck disable=SC2016
+	printf '<?php\nfunction burn_%s() { for ($i = 0; $i < 300000; $i++); }\n' orders >page.php
+	# shellcheck disable=SC2016
+	printf 'function burn_other() { for ($i = 0; $i < 300000; $i++); }\n
+		$_SERVER["REQUEST_METHOD"] == "GET" ? burn_orders() : burn_other(); usleep(2000);' >>page.php
+	# ask PORT TIMES: asks the server for pages, as soon as it listens.
+	ask() {
+		python3 - "$@" <<'EOP'
+import sys, urllib.request
+for i in range(int(sys.argv[2])):
+    address = f"http://127.0.0.1:{sys.argv[1]}/orders/{i}/no-{i}?secret=s{i}"
+    for body in None, b"x":
+        urllib.request.urlopen(address, body).read()
+EOP
+	}
+	port=$((20000 + $$ % 10000))
+	start php -n -S "127.0.0.1:$port" page.php
+	check "PHP's server: answers" wait_for ask "$port" 1
+	record_begin php record -p "$pid" --wall -F 999 --max-overhead 0 --json -o php.pb.gz
+	ask "$port" 20
+	check "PHP's server: recorded" record_end
+	"$profiltool" dump --json php.pb.gz >php.stacks
+	check "PHP's server: method and path, no query string" labels php "(lambda r: r['burn_orders'] == {
+		'GET /orders/?/no-?'} and r['burn_other'] == {'POST /orders/?/no-?'})(of('route'))"
+	check "PHP's server: a wait in a page has its route, one for a page none" labels php "(lambda r:
+		r['[blocked: sleep]'] == {'GET /orders/?/no-?', 'POST /orders/?/no-?'} and r['[blocked: poll]'] == {'None'})(of('route'))"
+	check "PHP's server: no query string is in the file" test -z "$(zcat php.pb.gz | grep -a secret)"
+	stop "$pid"
+else
+	skip "PHP's requests" "it is not installed, or there is no root"
+fi
+
 # --- PostgreSQL ---
 
 # queries_of FILE: prints the queries that have samples.
@@ -159,6 +222,41 @@ if [ "$(id -u)" -eq 0 ] && find_postgres && make_postgres; then
 	check "PostgreSQL: all samples have the query" test "$(queries_of postgres.pb.gz)" = "DO ?"
 	"$profiltool" report --by application postgres.pb.gz >out 2>/dev/null
 	check "PostgreSQL: and the application" grep -qE '  psql$' out
+	"$profiltool" report --by database postgres.pb.gz >out 2>/dev/null
+	check "PostgreSQL: and the database by its name" grep -qE '  postgres$' out
+	"$profiltool" report --by role postgres.pb.gz >out 2>/dev/null
+	check "PostgreSQL: and its user" grep -qE '  test$' out
+	check "PostgreSQL: top" exits 0 until_used "$backend" 300 "$profiltool" top -p "$backend" --by query --tables 1000 -d 0.2
+	check "PostgreSQL: top has the query" grep -qE '  DO \?$' out
+	its_user=(setpriv --reuid=65534 --regid=65534 --clear-groups env PROFIL_RECORD_SOCKET="$work/socket")
+	another=(setpriv --reuid=65533 --regid=65533 --clear-groups env PROFIL_RECORD_SOCKET="$work/socket")
+	cp "$profiltool" "$work" && chmod 755 "$work/profiltool"
+	start "$build/profild" --record --socket "$work/socket"
+	wait_for test -S "$work/socket"
+	kill -CONT "$backend" # until_used has stopped it
+	check "profild --record: its user gets the query" exits 0 "${its_user[@]}" "$work/profiltool" record -p "$backend" -d 1 \
+		-f pprof -o -
+	mv out served.pb.gz
+	check "profild --record: its user gets the query: all samples" test "$(queries_of served.pb.gz)" = "DO ?"
+	cp "$progs/context" "$work" && chmod 755 "$work/context"
+	begin served "${its_user[@]}" "$work/context" queries 300
+	send_line served go
+	check "profild --record: a user's --label" exits 0 "${its_user[@]}" "$work/profiltool" record -q -p "$pid" -d 2 -F 999 \
+		--no-context --label query=current_query --label tenant=current_tenant:u32 -f pprof -o -
+	mv out served.pb.gz
+	stop "$pid"
+	"$profiltool" dump --json served.pb.gz >served.stacks
+	check "profild --record: a user's --label: values are those of the moment" labels served "(lambda t: t['burn_select'] ==
+		{('SELECT * FROM t1 WHERE id = ? AND name IN (?)', '17')})(of('query', 'tenant'))"
+	check "profild --record: another user gets nothing" exits 5 "${another[@]}" "$work/profiltool" record -p "$backend" -d 0.2
+	start "$build/profild" --continuous --window 1 --watch=0 --directory "$work/archive"
+	in_archive() {
+		"$profiltool" report -q --since -10m --by query "$work/archive" 2>/dev/null | grep -qE '  DO \?$'
+	}
+	check "profild --continuous: the archive has the query" wait_for in_archive
+	stop "$pid"
+	find "$work/archive" -name '*.pb.gz' -exec zcat {} + >windows
+	check "profild --continuous: its files say that they have no constants" grep -qa context=normalised windows
 	check "--no-context" exits 0 until_used "$backend" 300 "$profiltool" record -g -p "$backend" --no-context -o without.pb.gz
 	check "--no-context: no label" exits 1 "$profiltool" report --by query without.pb.gz
 	check "--no-context: said" says "--by query: no sample has a query"

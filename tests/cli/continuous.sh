@@ -463,7 +463,7 @@ if [ -n "$hierarchy" ] && mkdir "$hierarchy/$alpha" "$hierarchy/$beta" 2>/dev/nu
 	check "a service is asked for" asked report --unit "$alpha" --by comm
 	# A program has the name of the one before until its exec, which may be within the service.
 	check "a service is asked for: only its samples" json \
-		"{'a'} == {r['name'] for r in j['rows']} & {'a', 'b', 'profild', 'cc'}" "$work/asked.json"
+		"{'a'} == {r['comm'] for r in j['rows']} & {'a', 'b', 'profild', 'cc'}" "$work/asked.json"
 	check "by a pattern" test "$(burnt --unit 'profil-*-'$$.service)" -ge 1
 	check "by a program's name" test "$(burnt --comm b --unit "$alpha")" -eq 0
 	"$profiltool" report --since -1h --by unit "$directory" >"$work/units" 2>"$work/err"

@@ -184,7 +184,7 @@ check "a cut file is refused: the hint" says "--salvage"
 check "nothing was written" test ! -e "$work/cut.pb.gz"
 check "--salvage: written but incomplete" exits 3 convert --salvage "$work/cut.folded" "$work/cut.pb.gz"
 check "--salvage: written but incomplete: says what was not read" \
-	says "1 line(s) were skipped, the first is line 19820: the line has a NUL"
+	says "1 line(s) were not read, the first is line 19820: the line has a NUL"
 # The last line is cut within its names.
 kept() {
 	[ "$("$profiltool" dump "$work/cut.pb.gz" | sed '1,/^stacks:/d' | wc -l)" -eq \

@@ -25,7 +25,7 @@ covers() {
 of_process() {
 	"$profiltool" report -q --by process --json "$2" | python3 -c '
 import json, sys
-print(sum(row["self"] for row in json.load(sys.stdin)["rows"] if row["name"] == sys.argv[1]))' "$1"
+print(sum(row["self"] for row in json.load(sys.stdin)["rows"] if row["comm"] == sys.argv[1]))' "$1"
 }
 
 # spent FILE [NAME]: the nanoseconds that spends wrote there, those of NAME added up.

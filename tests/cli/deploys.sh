@@ -155,6 +155,42 @@ check "with all that is called for it" grep -qE '^ +0\.00 +[34]\.[0-9]{2} +\+[34
 check "more of what was done before is not" changes 0 added --unit db.service
 check "without a deploy it may be a new kind of requests" changes 0 added --unit jobs.service --at '2026-11-20 00:24'
 
+# Threads that are blocked for longer: of one reason in two, in windows that have waits.
+DEPLOYS_WAITS=1 archive blocked 8 2 web.service:1:blocked=2 db.service:1:restart
+check "longer waits for a lock are not worse" changes 0 blocked
+check "but are said" grep -qxF '  nothing got worse by itself: what differs is for how long it was blocked, which also' "$work/out"
+check "with where and for how long, for each second of CPU time" \
+	grep -qE '^ *(9[0-9]|10[0-9])\.[0-9]{2} +(1[89]|2[01])[0-9]\.[0-9]{2} +\+[0-9.]+ +[0-9.]+  lock    get       web$' "$work/out"
+check "the disk, for which it is blocked as before, is no row" no_line '  disk ' "$work/out"
+check "nor are those of a service that is blocked as before" \
+	grep -qE '^  nothing differs by more than chance, of [0-9]+ functions and callers, and of 2 waits$' "$work/out"
+check "JSON has them as waits" changes 0 blocked -q --json --unit web.service
+check "with their reason, function and chance" json "[(r['reason'], r['name'], r['image'], 60 < r['difference'] < 140, r['p'] < 0.05)
+	for r in j['changes'][0]['waits']] == [('lock', 'get', 'web', True, True)] and j['changes'][0]['outcome'] == 'waits'" "$work/out"
+check "JSON is what the schema says" python3 -S "$top/tests/schema.py" "$top/user/doc/profiltool.schema.json" changes "$work/out"
+check "the windows after, which lack waits" sh -c "DEPLOYS_WAITS='' python3 '$top/tests/deploys.py' '$work/lacking' 8 2 web.service:1:restart &&
+	mv '$work'/lacking/one/2026-11-20/01* '$work/blocked/one/2026-11-20'"
+check "are no shorter waits" changes 0 blocked --unit web.service
+check "as none are compared" grep -qE '^  nothing differs by more than chance, of [0-9]+ functions and callers$' "$work/out"
+
+# Of which query there are more: how many there were is unknown, so this is not worse.
+archive queries 5 4 web.service:2:more=1,30 db.service:2:build
+check "--by query compares queries" changes 0 queries --by query
+check "of which there may be more" grep -q '^  nothing got worse by itself: of these queries there are more, or fewer' "$work/out"
+check "which ones" grep -qE '^ *[0-9.]+ +[0-9.]+ +\+[0-9.]+ +[0-9.]+  select 1$' "$work/out"
+check "and no function" no_line -E 'request_|web$' "$work/out"
+check "or says that none differs" grep -qxF '  nothing differs by more than chance, of 4 queries' "$work/out"
+check "as JSON" changes 0 queries --by query -q --json --unit web.service
+check "by what rows are" json "(j['by'], j['outcome']) == ('query', 'mixture') and ('select 1', True) in [
+	(r['name'], r['difference'] > 0) for r in j['changes'][0]['rows']]" "$work/out"
+check "as the schema says" python3 -S "$top/tests/schema.py" "$top/user/doc/profiltool.schema.json" changes "$work/out"
+check "--query chooses the ticks of some" changes 0 queries --query 'select 1' --by query --unit web.service
+check "which are all there is" grep -qE 'of 0 queries$' "$work/out"
+check "a label that no tick has" changes 0 queries --by tenant
+check "is said" says "--by tenant: no sample has a label tenant"
+check "rows of code other than functions" exits 2 "$profiltool" changes --by line "$work/queries"
+check "are no label" says '--by takes function, query, route, application or another label, not "line"'
+
 # per FILE [OPTION]...: of web.service in the archive "whole", as exits.
 per() {
 	exits "$1" "$profiltool" changes --since @0 -q --json --unit web.service "${@:3}" --per "$2" "$work/whole" &&

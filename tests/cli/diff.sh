@@ -103,7 +103,7 @@ check "nothing has changed in the same file" test -z \
 
 for by in process thread; do
 	check "the same $by in two runs is known by its name" json "(j['by'] == '$by' and
-		[(r['name'], r['old'] > 0, r['new'] > 0) for r in j['rows']] == [('shares', True, True)])" \
+		[(r['comm'], r['old'] > 0, r['new'] > 0) for r in j['rows']] == [('shares', True, True)])" \
 		<(diff_of --json --by $by "$work/old.pb.gz" "$work/new.pb.gz")
 done
 check "and has no number" test "$(diff_of --by thread "$work/old.pb.gz" "$work/new.pb.gz" | sed 1q | grep -cE ' [pt]id ')" -eq 0
@@ -146,7 +146,7 @@ check "JSON" json "([j['old_samples'], j['new_samples'], j['by'], len(j['rows'])
 	[100, 200, 'function', 4] and j['rows'][1] == {'name': 'shrinks', 'image': 'libx.so',
 	'old': 50, 'old_percent': 50, 'new': 50, 'new_percent': 25, 'difference': -25,
 	'range_percent': 33.33})" <(diff_of --json "$work/a.cg" "$work/b.cg")
-check "its first rows" json "[r['name'] for r in j['rows']] == ['comes'] and j['left_out'] == 3" \
+check "its first rows" json "[r['name'] for r in j['rows']] == ['comes'] and j['omitted'] == 3" \
 	<(diff_of --json -E 1 "$work/a.cg" "$work/b.cg")
 check "one image alone" test "$(diff_of -d libx.so "$work/a.cg" "$work/b.cg" | wc -l)" -eq 5
 check "no such image" exits 1 "$profiltool" diff -d liby.so "$work/a.cg" "$work/b.cg"
@@ -194,6 +194,8 @@ check "what is compared is reported" exits 0 "$profiltool" diff "$work/a.folded"
 check "the old one" says "old: $work/a.folded: 1002 samples"
 check "the new one" says "new: $work/b.folded: 2011 samples"
 check "the number of rows that differ is printed" says "3 of 6 functions differ by more than chance (p <= 0.05: at most 1 in 20 such rows is false)"
+check "the last line is the answer" test "$(tail -n 1 "$work/err")" = \
+	"profiltool: more: comes +34.81; less: shrinks -25.04, goes(int) -9.98"
 check "JSON has it" json "([r.get('significant') for r in j['rows']] == [True] * 3 + [False] * 3 and
 	['p' in r for r in j['rows']] == [True] * 4 + [False, True])" \
 	<(diff_of --json "$work/a.folded" "$work/b.folded")

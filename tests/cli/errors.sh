@@ -78,7 +78,7 @@ done <<END
 --source-path|--no-source|annotate main --no-source --source-path /tmp
 --per-rate|changes without --per|changes --per-rate
 --frequency|what was recorded before|top -F 9
---delay|what was recorded before|top --json -d 2
+--interval|what was recorded before|top --json -d 2
 --kernel|what was recorded before|top --kernel
 --call-graph|what was recorded before|top -g
 --sort|--states, which|top --states --sort total
@@ -193,15 +193,15 @@ check "two that do not exist" refuses 1 "process $gone: there is no such process
 start sleep 1000
 wait_for grep -q nanosleep "/proc/$pid/wchan"
 check "one of three does not exist" exits 4 "$profiltool" -p "$gone,$sleeper,$pid" -d 0.1
-check "one of three: it is left out" says "skipped: cannot profile process $gone: there is no such process"
+check "one of three: it is left out" says "not recorded: cannot profile process $gone: there is no such process"
 check "one of three: the others are recorded" says "sleep (PID $sleeper) and 1 more"
 check "of many, the first are reported" exits 4 "$profiltool" -d 0.1 \
 	-p "$sleeper,$(seq -s , 2147483000 2147483019)"
-check "of many: five are named" test "$(grep -c 'skipped: cannot' "$work/err")" -eq 5
-check "of many: the number of the others is reported" says "skipped: 15 more"
+check "of many: five are named" test "$(grep -c 'not recorded: cannot' "$work/err")" -eq 5
+check "of many: the number of the others is reported" says "not recorded: 15 more"
 check "top: one of two does not exist" \
 	exits 4 "$profiltool" top -p "$gone,$sleeper" --tables 1 -d 0.1
-check "top: it is left out" says "skipped: cannot profile process $gone: there is no such process"
+check "top: it is left out" says "not recorded: cannot profile process $gone: there is no such process"
 check "a thread that does not exist" refuses 1 "thread $gone: there is no such thread" -t "$gone"
 check "a number that no process can have" refuses 1 "there is no such process" -p 2147483647
 check "how to find one" says "ps -e"
@@ -241,7 +241,7 @@ check "no samples: the account is there" says "ticks 0 = counted 0"
 waits() {
 	local text=$1
 	shift
-	exits 4 "$@" && grep -qE "no samples: no tick fell into .*, which used 0\.[0-9]{2} s of CPU in [0-9]\.[0-9]{2} s: $text\$" \
+	exits 4 "$@" && grep -qE "no samples: no tick fell into .*, which used 0\.[0-9]{3} s of CPU in [0-9]\.[0-9]{2} s: $text\$" \
 		"$work/err" && return
 	echo "not: $text"
 	cat "$work/err"
@@ -249,6 +249,15 @@ waits() {
 }
 where=$(cat "/proc/$sleeper/wchan")
 check "a process that sleeps" waits "it waits in $where" "$profiltool" -p "$sleeper" -d 0.1
+check "a process that sleeps: what says more" says "--wall records for what it waits, and where"
+check "a command that is over before a tick: what says more" exits 4 "$profiltool" -F 1 -q -- true
+check "a command that is over before a tick: what says more" says "-F 9999 takes more samples of what is short"
+first_says_who() {
+	terminal 80x24 "$profiltool" record -p "$sleeper" -d 0.1 >"$work/screen"
+	cat "$work/screen"
+	sed 's/.*\x1b\[K//' "$work/screen" | head -n 1 | grep -q '^sleep (PID ' # without what the progress was
+}
+check "no samples on a terminal: the first line is about the process all the same" first_says_who
 check "a thread that sleeps" waits "it waits in $where" "$profiltool" -t "$sleeper" -d 0.1
 cat >"$work/threads.py" <<'PY'
 import os, select, threading, time
@@ -333,7 +342,7 @@ if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --versi
 		# shellcheck disable=SC2086 # several words
 		check "as nobody, $target: not permitted" exits 5 as_nobody record -d 0.1 $target
 		check "as nobody, $target: why" grep -qE "(Operation not permitted|Permission denied)$" "$work/err"
-		check "as nobody, $target: the hint" says "setcap cap_bpf,cap_perfmon"
+		check "as nobody, $target: the hint" says "profiltool check has the command"
 	done
 	check "as nobody: the command was not started" test ! -e "$work/touched"
 	check "as nobody: help" exits 0 as_nobody --help

@@ -21,6 +21,7 @@ def pair(name, value):
 
 path, file, query = sys.argv[1:3] + (sys.argv[3:] or [""])
 fields = {"SCRIPT_FILENAME": file, "SCRIPT_NAME": "/page", "REQUEST_METHOD": "GET", "QUERY_STRING": query,
+          "REQUEST_URI": f"/pages{file}?{query}",
           "SERVER_PROTOCOL": "HTTP/1.1", "GATEWAY_INTERFACE": "CGI/1.1"}
 with socket.socket(socket.AF_UNIX) as s:
     s.connect(path)

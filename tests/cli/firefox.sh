@@ -18,7 +18,7 @@ printf 'main;freed -3\nmain;kept 5\n' >signed.folded
 check "written" exits 0 "$profiltool" convert times.pb.gz times.firefox.json
 check "what it cannot hold is reported" says "the firefox format does not hold "
 check "by -f, of text that is none" sh -c '"$1" convert -q -f firefox hostile.folded - >hostile.firefox.json' - "$profiltool"
-check "values below 0 are dropped, and it is said" exits 3 "$profiltool" convert -q signed.folded signed.firefox.json
+check "values below 0 are lost, and it is said" exits 3 "$profiltool" convert -q signed.folded signed.firefox.json
 check "compressed" "$profiltool" convert -q times.pb.gz times.firefox.json.gz
 check "to what it is uncompressed" cmp times.firefox.json <(gzip -dc times.firefox.json.gz)
 check "it is not read" exits 1 "$profiltool" report times.firefox.json

@@ -145,7 +145,7 @@ for _ in {1..20}; do echo "a;b 1"; done >"$work/good.folded"
 { cat "$work/good.folded"; echo "a;b"; echo "a;c 4"; } >"$work/broken.folded"
 check "a line without a count is skipped" exits 0 "$profiltool" dump "$work/broken.folded"
 check "a line without a count is skipped: reported" \
-	says "1 line(s) were skipped, the first is line 21: the line does not end with a count"
+	says "1 line(s) were not read, the first is line 21: the line does not end with a count"
 check "a line without a count is skipped: the others are read" json "j['samples'] == 24" \
 	<("$profiltool" dump --json "$work/broken.folded" 2>/dev/null)
 check "a line without a count is refused with --strict" \
@@ -265,7 +265,7 @@ check "the negative sample is read" grep -qE -- '-30.00' <("$profiltool" report 
 mkdir "$work/below.dcpi" "$work/below.gmon"
 for format in gperftools dcpi gmon; do
 	check "$format cannot hold values below 0" exits 3 "$profiltool" convert -q -f "$format" "$work/below.pb" "$work/below.$format"
-	check "$format cannot hold values below 0: says so" says "values below 0 are dropped, 3 in all: the $format format"
+	check "$format cannot hold values below 0: says so" says "values below 0 are lost, 3 in all: the $format format"
 done
 
 # --- Large files ---

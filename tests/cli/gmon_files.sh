@@ -383,7 +383,7 @@ check "a recording with samples in the kernel" exits 0 "$profiltool" record --us
 	"dd if=/dev/zero of=/dev/null bs=1M count=20000; $work/pie/pie 1 1"
 check "what is left out is reported" exits 0 "$profiltool" convert -q -f gmon "$work/kernel.pb.gz" \
 	"$work/kernel"
-check "with its number" grep -qE "[0-9]+ of [0-9]+ samples are dropped: the gmon format cannot hold" \
+check "with its number" grep -qE "[0-9]+ of [0-9]+ samples are lost: the gmon format cannot hold" \
 	"$work/err"
 check "a file in the place of the directory" exits 2 "$profiltool" convert -f gmon \
 	"$work/pie/a.pb.gz" "$work/names.folded"
@@ -395,6 +395,6 @@ printf 'events: e\npositions: instr line\nob=/x/a\nfl=a\nfn=f\ncob=/x/b\ncfn=g\n
 printf '0x20 1 5\ncfn=h\ncalls=2 0x40 1\n0x20 1 5\n' >>"$work/across.cg"
 check "a call into another image" exits 0 "$profiltool" convert -f gmon "$work/across.cg" "$work/across"
 check "a call into another image: is left out, and reported" \
-	says "1 call(s) are dropped: the gmon format cannot hold"
+	says "1 call(s) are lost: the gmon format cannot hold"
 
 finish

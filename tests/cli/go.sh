@@ -150,7 +150,7 @@ check "Go, stripped: recorded" record bare
 stop "$pid"
 check "Go, stripped: its functions have names" recorded "ran('main.hot', 'main.main.func1')" bare.json
 check "Go, stripped: generic functions, too" grep -q '"main.sum\[' bare.json
-check "Go, stripped: all have" exits 1 grep "bare: .*without a name" err
+check "Go, stripped: all have" exits 1 grep "bare: .*without symbols" err
 check "Go, stripped: callers have names" recorded "total('main.main') and total('sort.Slice')" bare.json
 check "Go, stripped: lines" exits 0 "$profiltool" report --by line bare.pb.gz
 check "Go, stripped: lines of inlined functions" grep -qE "module/main\.go +22 +main\.remainder " out
@@ -161,6 +161,125 @@ check "Go, stripped: annotate" exits 0 "$profiltool" annotate main.hot bare.pb.g
 check "Go, stripped: annotate has the source" grep -q "x = mixed(x) + i" out
 check "Go, stripped: go tool pprof has lines" bash -c \
 	"'$profiltool' convert --inline bare.pb.gz lines.pb.gz && go tool pprof -list main.hot lines.pb.gz | grep -q 'mixed(x)'"
+
+# --- Labels of runtime/pprof ---
+
+# In C's part, a thread-local variable is beside Go's own, and a symbol says where that is.
+mkdir labels
+cp module/go.mod labels
+cat >labels/main.go <<'EOF_GO'
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var sink uint32
+
+//go:noinline
+func burnOrders() {
+	for i := uint32(0); i < 300000; i++ {
+		sink = sink*1664525 + i
+	}
+}
+
+//go:noinline
+func burnNothing() {
+	for i := uint32(0); i < 300000; i++ {
+		sink = sink*1664525 + i
+	}
+}
+
+//go:noinline
+func burnTooMuch() {
+	for i := uint32(0); i < 300000; i++ {
+		sink = sink*1664525 + i
+	}
+}
+
+// Nine labels; and a name that is too long.
+var tooMuch = [][]string{
+	{"a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1", "i", "1"},
+	{"a", "1", strings.Repeat("n", 64), "1"},
+}
+
+func main() {
+	fmt.Println("ready")
+	for round, start := 0, time.Now(); time.Since(start) < time.Minute; round++ {
+		labels := pprof.Labels("route", "GET /orders/"+strconv.Itoa(round), "tenant", "17", "thread", "other", "empty", "")
+		pprof.Do(context.Background(), labels, func(context.Context) {
+			burnOrders()
+			pause := syscall.Timespec{Nsec: 1000000}
+			syscall.Nanosleep(&pause, nil)
+		})
+		burnNothing()
+		for _, names := range tooMuch {
+			pprof.Do(context.Background(), pprof.Labels(names...), func(context.Context) { burnTooMuch() })
+		}
+	}
+}
+EOF_GO
+cat >labels.c.go <<'EOF_GO'
+package main
+
+// static __thread int variable[40];
+// static int next(void) { return ++variable[7]; }
+import "C"
+
+func init() { C.next() }
+EOF_GO
+build_labels() {
+	(cd labels && CGO_ENABLED=0 go build -ldflags="-s -w" -o ../labelled . && cp ../labels.c.go c.go &&
+		CGO_ENABLED=1 go build -o ../labelled.c .)
+}
+# labels_are FILE: each function's samples and waits have the labels that it was called with.
+labels_are() {
+	"$profiltool" dump --json "$1" >stacks.json && python3 - <<'EOP'
+import json, sys
+found, burnt = {}, {}
+j = json.load(open("stacks.json"))
+for s in j["stacks"]:
+    names = [f[0] for f in s.get("functions") or [] if f]
+    tags = s["labels"].get("tags", {})
+    leaf = names[0] if names else ""
+    if leaf.startswith("[") and leaf.endswith(": sleep]") and "main.main.func1" in names:
+        leaf = "a sleep"
+    found.setdefault(leaf, set()).add(tuple(tags.get(l) for l in ("route", "tenant", "thread", "empty")))
+    burnt[leaf] = burnt.get(leaf, 0) + s["count"]
+own = {("GET /orders/?", "17", None, None)}
+print({k: v for k, v in found.items() if k in ("main.burnOrders", "main.burnNothing", "a sleep")})
+cut = j.get("context_cut", 0)
+print(burnt, cut)
+# Its beginning and end have the labels, too, and so have waits.
+sys.exit(not (found["main.burnOrders"] == found["a sleep"] == own and found["main.burnNothing"] == {(None,) * 4} and
+    burnt["main.burnTooMuch"] <= cut < sum(burnt.values()) + j["wall"]["waits"] - burnt["main.burnOrders"] - burnt["main.burnNothing"]))
+EOP
+}
+check "Go's labels: built" build_labels
+for program in labelled labelled.c; do
+	start_ready "./$program"
+	check "Go's labels, $program: recorded" exits 0 until_used "$pid" 300 "$profiltool" record --wall \
+		--max-overhead 0 -p "$pid" -F 999 -o "$program.pb.gz"
+	stop "$pid"
+	check "Go's labels, $program: samples and waits have those of pprof.Do; what is too much is counted" labels_are "$program.pb.gz"
+done
+
+# A version that is not known yet; the program itself does not mind.
+sed 's/go1\.19\.8/go1.98.8/g' labelled >future && chmod 755 future
+if cmp -s labelled future; then
+	skip "Go's labels of an unknown version" "this go is not 1.19.8"
+else
+	start_ready ./future
+	check "Go's labels of an unknown version: recorded" exits 0 until_used "$pid" 100 "$profiltool" record -g -p "$pid" -F 999
+	check "Go's labels of an unknown version: said" says "future: the labels of this version of Go are not read"
+	stop "$pid"
+fi
 
 # --- C in a Go program ---
 
@@ -192,7 +311,7 @@ check "cgo, with symbols: Go's has its line" grep -qE "mixed/main.go +7 +main.in
 check "cgo, stripped: read" said mixed.stripped
 check "cgo, stripped: Go's function has its line" grep -qE "mixed/main.go +7 +main.inGo " out
 check "cgo, stripped: C's has no name, and the reason is said" \
-	grep -q "mixed.stripped: .*without a name: stripped: only functions in Go have names$" err
+	grep -q "mixed.stripped: .*without symbols: stripped: only functions in Go have names$" err
 
 # --- Hints ---
 
@@ -200,6 +319,6 @@ check "Go, unknown: patched" python3 "$lines" patch bare .gopclntab 0 4 $((0xfff
 check "Go, unknown: its addresses" python3 "$lines" profile bare unknown.prof
 check "Go, unknown: read" exits 0 "$profiltool" report unknown.prof
 check "Go, unknown: the layout is said, and no debug package" \
-	grep -q "without a name: stripped, and its .gopclntab is of an unknown layout (0xfffffff2)$" err
+	grep -q "without symbols: stripped, and its .gopclntab is of an unknown layout (0xfffffff2)$" err
 
 finish

@@ -229,7 +229,11 @@ if find_postgres && make_postgres; then
 	wait_for no_backend # of pgbench -i
 	start pgbench -S -n -c 1 -T 600
 	client=$pid
-	if wait_for find_backend && wait_for has_used "$pid" 100; then
+	# Not that of the connection that pgbench has first, and ends.
+	busy_backend() {
+		find_backend && [ "$(cpu_ms "$pid")" -ge 100 ]
+	}
+	if wait_for busy_backend; then
 		compare "postgres" 500
 	else
 		check "postgres: has a backend" false

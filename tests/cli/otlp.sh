@@ -60,7 +60,7 @@ check "written" exits 0 "$profiltool" convert times.pb.gz times.otlp
 check "compressed" exits 0 "$profiltool" convert -q times.pb.gz times.otlp.gz
 check "to what it is uncompressed" cmp times.otlp <(gzip -dc times.otlp.gz)
 check "by -f, to standard output" cmp times.otlp <("$profiltool" convert -q -f otlp times.pb.gz -)
-check "values below 0 are dropped, and it is said" exits 3 "$profiltool" convert -q signed.folded signed.otlp
+check "values below 0 are lost, and it is said" exits 3 "$profiltool" convert -q signed.folded signed.otlp
 check "it is not read" exits 1 "$profiltool" report times.otlp
 
 # Without addresses, which are made up: "main(+0x0)" is "main".
@@ -73,6 +73,25 @@ service.name=web,host.name=H [process.executable.name=web,process.pid=17,thread.
 service.name=web,host.name=H [process.executable.name=web,process.pid=17,thread.id=18] 240 from 0.005 to 5.98 send;serve;main
 service.name=web,host.name=H [process.executable.name=web,process.pid=17,thread.id=18] 7 lost;main
 EOF_SAMPLES
+
+# What a tracer has published; [others]: there was no room for it.
+trace=0af7651916cd43dd8448eb211c80319c
+printf '%s\n' "0 10 5 17 17 web,route=/buy,span_id=b7ad6b7169203331,trace_id=$trace main;serve" \
+	"1 10 4 17 17 web,span_id=b7ad6b7169203332,trace_id=$trace main;serve" \
+	"2 10 3 17 17 web,span_id=b7ad6b7169203331,trace_id=$trace main;log" "3 10 2 17 17 web,route=/buy,trace_id=[others] main" \
+	'4 10 1 17 17 web,span_id=0000000000000000,trace_id=00000000000000000000000000000000 main' |
+	"$build/tests/unit/times_make" traces.pb.gz 1795000000000000000 6000 one
+"$profiltool" convert -q traces.pb.gz traces.otlp.gz
+check "samples have links to their spans, and other labels as attributes" diff - <(
+	python3 "$top/tests/push/decode.py" otlp proto traces.otlp.gz |
+		sed 's/@[^;]*([^;]*)//g; s/^[^ ]* //; s/process[^ ]*thread.id=17,*//; s/ from [^ ]* to [^ ]*//' | sort -rnk2
+) <<EOF_LINKS
+[route=/buy] 5 of $trace/b7ad6b7169203331 serve;main
+[] 4 of $trace/b7ad6b7169203332 serve;main
+[] 3 of $trace/b7ad6b7169203331 log;main
+[route=/buy,trace_id=[others]] 2 main
+[span_id=0000000000000000,trace_id=00000000000000000000000000000000] 1 main
+EOF_LINKS
 
 # A window of profild --continuous --wall: what waits is off_cpu, as engines know it.
 "$top/tests/push/windows.py" archive h 1 waits

@@ -312,12 +312,15 @@ def compare(what, script, ours, image):
         return "other"  # files of other processes may be gone by now
 
     empty = 0  # perf script prints no pc if a sample has a stack without a frame
-    for frames in script_stacks(script):
+    stacks = list(script_stacks(script))
+    # Folded stacks have no images: a name that others have, too, as ld.so has a _start, is nobody's.
+    elsewhere = {name for frames in stacks for name, place in frames if place != image}
+    for frames in stacks:
         empty += not frames
         if what == "leaves" and frames:
             counts[0][key(*frames[0])] += 1
         elif frames:
-            counts[0][tuple(key(*f) if f[1] == image else "*" for f in frames)] += 1
+            counts[0][tuple("*" if f[0] in elsewhere else key(*f) for f in frames)] += 1
     if what == "leaves":
         for f in json.load(open(ours))["functions"]:
             counts[1][key(f["name"], f["image"].rsplit("/", 1)[-1])] += f["self"]

@@ -262,7 +262,7 @@ EXPECT self  self%  total  total%  page-faults       %  function
 EXPECT 1  33.33      1   33.33            0    0.00  do_work                         [kernel.kallsyms]
 EXPECT 1  33.33      1   33.33            1  100.00  main                            b
 EXPECT events: samples 3, page-faults 1
-EXPECT 1 line(s) were skipped, the first is line 18
+EXPECT 1 line(s) were not read, the first is line 18
 
 NAME what the header says
 RUN "$profiltool" dump script.txt
@@ -277,7 +277,7 @@ EXPECT 1,0,0 0x0 0x0 [0/100 app 2] # work;main
 EXPECT 0,250000,0 0x0 [100/101 app 2 cpu=1] # work
 EXPECT 0,0,1 0x0 [0/102 app 2] # work
 EXPECT 1,0,0 0x0 [0/100 app] # flat
-EXPECT 1 line(s) were skipped, the first is line 11
+EXPECT 1 line(s) were not read, the first is line 11
 
 NAME it has no start and no duration
 RUN "$profiltool" dump no-times.txt 2>&1 | grep -c "time_ns\|duration_s\|^times" || :

@@ -10,7 +10,7 @@
 
 # Of record, -d is kept for --duration: the --data of perf, addresses of data, has no use here.
 same="duration=data pid=pid tid=tid uid=uid all=all-cpus cgroup=cgroup frequency=freq event=event call-graph=
-	no-inherit=no-inherit output=output quiet=quiet verbose=verbose delay=delay limit=entries
+	no-inherit=no-inherit output=output quiet=quiet verbose=verbose interval=delay limit=entries
 	sort=sort input=input image=dsos symbol=symbol show-nr-samples=show-nr-samples"
 
 # letters: of the --help on standard input, one on a line: "-a all-cpus".
@@ -69,7 +69,7 @@ as_perf "threads" "--sort pid,tid -i $work/a.folded" "--by thread"
 combined() {
 	exits 0 "$profiltool" report -q --sort comm,dso,sym -i "$work/a.folded" &&
 		diff - "$work/out" <<'EOT'
-self  self%  total  total%  name       function   image
+self  self%  total  total%  comm       function   image
   60  60.00     60   60.00  [unknown]  wait       [unknown]
   30  30.00     30   30.00  [unknown]  parse      [unknown]
   10  10.00     10   10.00  [unknown]  write_[k]  [unknown]
@@ -98,14 +98,14 @@ record_dwarf() {
 		"$progs/shares" 1 0.3 && "$profiltool" report --json "$work/dwarf.pb.gz" >"$work/out" && json 'j["stacks"]["method"] == "cfi"' "$work/out"
 }
 by_comm() {
-	"$profiltool" "$@" --json >"$work/out" && json '[r["name"] for r in j["rows"]] == ["shares"]' "$work/out"
+	"$profiltool" "$@" --json >"$work/out" && json '[r["comm"] for r in j["rows"]] == ["shares"]' "$work/out"
 }
 # shellcheck disable=SC2016 # for the other shell
 by_comm_and_symbol() {
 	exits 0 "$profiltool" record -g -F 999 -o "$work/two.pb.gz" -- \
 		bash -c '"$0" 1 0.2 & "$1" 1 0.2; wait' "$progs/shares" "$work/others" || return
 	"$profiltool" report --sort comm,dso,sym --json "$work/two.pb.gz" >"$work/out"
-	json '({(r["name"], r["function"]) for r in j["rows"]} >=
+	json '({(r["comm"], r["function"]) for r in j["rows"]} >=
 		{(name, "burn_sixty") for name in ("shares", "others")} and
 		sum(r["self"] for r in j["rows"]) == j["counted"])' "$work/out" && return
 	cat "$work/err"
@@ -118,6 +118,6 @@ check_recorded "record --call-graph=dwarf: by call frame information" record_dwa
 check_recorded "report --sort comm: a name" by_comm report --sort comm "$work/dwarf.pb.gz"
 check_recorded "diff --sort comm" by_comm diff --sort comm "$work/dwarf.pb.gz" "$work/dwarf.pb.gz"
 check_recorded "top --stdio --sort comm" exits 0 "$profiltool" top -a --stdio --sort comm -E 3 --tables 1 -d 0.5
-check_recorded "prints a table of names" grep -q "names by self" "$work/out"
+check_recorded "prints a table of comms" grep -q "comms by self" "$work/out"
 
 finish

@@ -204,6 +204,12 @@ if [ -n "$server" ]; then
 	check "pages in turns: the second" chains_are pages some '.*;{main};two_outer;two_inner'
 	check "pages in turns: a function has no name of the other page's" chains_are pages none \
 		'.*(one_outer;two_inner|two_outer;one_inner).*'
+	"$profiltool" report --by route pages.pb.gz >out 2>/dev/null
+	for page in one two; do
+		check "pages in turns: $page has the path that the client has asked for" grep -qE "  GET /pages.*/pages/$page.php$" out
+	done
+	"$profiltool" report --json --label "route=*/one.php" pages.pb.gz >out 2>/dev/null
+	check "pages in turns: the route's samples alone" recorded "ran('one_inner') and not samples('two_inner')" out
 	stop_server
 	serve cached -d opcache.enable=1
 	check "opcache has the page" page cached "$script" "truth=$work/cached/first&kinds=recursion"

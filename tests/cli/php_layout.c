@@ -3,6 +3,7 @@
  * Compares where profil takes PHP's fields to be with the headers of one version of PHP, and prints
  * the differences. Built and run by php_layout.sh.
  */
+#include <SAPI.h>
 #include <php.h>
 #include <zend_generators.h>
 
@@ -69,5 +70,11 @@ int main(void)
 	OFFSET(PHP_STRING_TEXT, zend_string, val);
 	OFFSET(PHP_GENERATOR_FRAME, zend_generator, execute_data);
 	OFFSET(PHP_GENERATOR_PARENT, zend_generator, node.parent);
+	OFFSET(PHP_SAPI_CONTEXT, sapi_globals_struct, server_context);
+	OFFSET(PHP_SAPI_METHOD, sapi_globals_struct, request_info.request_method);
+	OFFSET(PHP_SAPI_URI, sapi_globals_struct, request_info.request_uri);
+	OFFSET(PHP_SAPI_STARTED, sapi_globals_struct, sapi_started);
+	VALUE(PHP_VERSION_ID < 80400 ? PHP_SAPI_SIZE : PHP_SAPI_SIZE_84,
+	      sizeof(sapi_globals_struct));
 	return differences > 0;
 }

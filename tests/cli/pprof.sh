@@ -387,7 +387,7 @@ for name in bad go back chain huge plus deep; do
 	check "drop_frames, $name: an unusable pattern drops nothing" diff <(ours "$file") \
 		<(ours "$work/real/drop-none.pb.gz")
 	"$profiltool" report "$file" 2>"$work/drop.err" >/dev/null
-	check "drop_frames, $name: one warning" test "$(grep -c "no frames are dropped: " "$work/drop.err")" -eq 1
+	check "drop_frames, $name: one warning" test "$(grep -c "no frames are excluded: " "$work/drop.err")" -eq 1
 	check "drop_frames, $name: --strict refuses it" exits 1 "$profiltool" report --strict "$file"
 done
 
@@ -453,14 +453,14 @@ check "a cut compressed file is refused: what to do" says "--salvage"
 for file in cut.pb cut.pb.gz; do
 	check "$file: --salvage takes what is there" \
 		exits 3 "$profiltool" convert --salvage -f pprof "$work/$file" "$work/saved.pb.gz"
-	check "$file: and says so" says "dropped"
+	check "$file: and says so" says "lost references"
 	check "$file: pprof reads it" go tool pprof -symbolize=none -raw "$work/saved.pb.gz"
 done
 # Two value types, a sample of 5 and 7, its location, which is in mapping 9, and the beginning of the strings.
 printf '\012\004\010\001\020\002\012\004\010\003\020\004\022\007\012\001\001\022\002\005\007\042\011\010\001\020\011\030\200\200\200\002\062\000\062\007sam' \
 	>"$work/nameless.pb"
 check "cut before its strings: columns have names" exits 3 "$profiltool" report --salvage --value value2 "$work/nameless.pb"
-check "cut before its strings: the file is named once" says "profiltool: $work/nameless.pb: dropped what is corrupt: at byte"
+check "cut before its strings: the file is named once" says "profiltool: $work/nameless.pb: lost what is corrupt: at byte"
 check "cut before its strings: by each warning" says "profiltool: $work/nameless.pb: locations are in mappings"
 check "a whole file needs none" exits 0 "$profiltool" convert --salvage -f pprof "$work/heap.pb" \
 	"$work/saved.pb.gz"

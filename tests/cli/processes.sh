@@ -92,7 +92,7 @@ ticks = collections.Counter()
 for s in dump["stacks"]:
 	if s.get("labels", {}).get("pid") == number:
 		ticks[s["labels"].get("generation", 0)] += s["count"]
-rows = {r.get("generation", 0): (r["name"], r["self"]) for r in report["rows"] if r.get("pid") == number}
+rows = {r.get("generation", 0): (r["comm"], r["self"]) for r in report["rows"] if r.get("pid") == number}
 print(rows, ticks)
 sys.exit(rows != {i: (life[1], ticks[i]) for i, life in enumerate(lives)})' "$work/report.json" "$work/dump.json" "$work/lives"
 }

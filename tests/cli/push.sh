@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Windows of an archive sent to servers, mostly hostile ones. tests/cli/push_collector.sh has a real one.
+# Windows of an archive sent to servers, mostly hostile ones. tests/collector.sh has a real one.
 # shellcheck disable=SC2317 # functions are called through check
 
 # shellcheck source=tests/lib.sh

@@ -155,7 +155,7 @@ for line in run(profiltool, "dump", sys.argv[2]).splitlines():
 		threads[pid, tid, found.group(4).rstrip("]")] += count
 		processes[pid,] += count
 assert len(threads) > 1
-same(rows("thread", ["pid", "tid", "name"], sys.argv[2]), threads)
+same(rows("thread", ["pid", "tid", "comm"], sys.argv[2]), threads)
 same(rows("process", ["pid"], sys.argv[2]), processes)
 EOF_PYTHON
 }
@@ -169,6 +169,11 @@ done
 
 # --- Options ---
 
+labels_from="of PostgreSQL, PHP, Go and OpenTelemetry, and by --label query=VARIABLE of any program"
+check "--by of a label that no sample has is an error" exits 1 "$profiltool" report --by query "$work/pie.pb.gz"
+check "--by of a label that no sample has: what has it is said" says "$labels_from"
+check "--query of such a label finds nothing" exits 4 "$profiltool" report --query x "$work/pie.pb.gz"
+check "--query of such a label: what has it is said" says "$labels_from"
 check "--by-image is --by image" diff <(report --by-image "$work/pie.pb.gz") <(report --by image "$work/pie.pb.gz")
 check "functions are the default" diff <(report --by function "$work/pie.pb.gz") \
 	<(report "$work/pie.pb.gz")
@@ -303,11 +308,12 @@ done
 check "events that do not fit are left out" fits 50 function "$work/events.cg"
 check "events that do not fit are left out: not the first" \
 	grep -q cycles <(terminal 50 "$profiltool" report "$work/events.cg")
-# screen_of SIZE ARGUMENT...: what report prints on a terminal, in $work/screen; succeeds if the table is last, and
-# all fits with the prompt.
+# screen_of SIZE ARGUMENT...: what report prints on a terminal, in $work/screen; succeeds if three lines at most follow the
+# table, and all fits with the prompt.
 screen_of() {
 	NO_COLOR=1 terminal "$1" "$profiltool" report "${@:2}" >"$work/screen"
-	[ "$(fold -w "${1%x*}" "$work/screen" | wc -l)" -lt "${1#*x}" ] && ! sed '1,/ function /d' "$work/screen" | grep profiltool:
+	[ "$(fold -w "${1%x*}" "$work/screen" | wc -l)" -lt "${1#*x}" ] &&
+		[ "$(sed '1,/ function /d' "$work/screen" | grep -cvE '^ *[0-9]+ +[0-9]+\.[0-9][0-9] |^\.\.\. ')" -le 3 ]
 }
 # starts_with PATTERN...: succeeds if the first lines on the screen match.
 starts_with() {
@@ -315,7 +321,7 @@ starts_with() {
 
 	for pattern; do
 		number=$((number + 1))
-		sed -n "${number}p" "$work/screen" | grep -qxE -- "profiltool: $pattern" && continue
+		sed -n "${number}p" "$work/screen" | grep -qxE -- "$pattern" && continue
 		echo "line $number is not $pattern"
 		cat "$work/screen"
 		return 1
@@ -340,9 +346,11 @@ if has_terminals "the summary on a terminal"; then
 		'events: e\nob=/x/nginx\nfn=most\n1 6\nob=/y/nginx\nfn=other\n1 3\nob=/x/b\nfn=k\n1 1\n' >"$work/twice.cg")"
 	check "two files have one name: their paths" starts_with '60 % of e in /x/nginx, mostly most; 30 % in /y/nginx'
 	check "a recording on 80x24 fits" screen_of 80x24 "$work/pie.pb.gz"
-	check "a recording: three lines" starts_with '[0-9]+ % in pie, mostly .*' '.*/pie.pb.gz: [0-9.]+ s, [0-9.]+ s of CPU, 999 Hz.*' \
-		'ticks [0-9]+ = counted [0-9]+ \+ lost [0-9]+; cost [0-9.]+ % of .*'
-	check "a recording: the causes are three at most" test "$(grep -c ^profiltool: "$work/screen")" -le 6
+	check "a recording: the states of its thread, and the table" \
+		grep -qE '^(.*/)?pie.pb.gz, [0-9]+ threads?, [0-9.]+ s: +on CPU [0-9.]+ [s%].* (samples|self) .* image' \
+		<(head -n 3 "$work/screen" | tr '\n' ' ')
+	check "a recording: the account and the cost below" \
+		grep -qxE '[0-9]+ samples at 999 Hz.*, (none )?lost.*; cost [0-9.]+ % of .*' "$work/screen"
 	terminal 80x24 "$profiltool" report -v "$work/pie.pb.gz" >"$work/screen"
 	check "-v has all of the account on a terminal" \
 		grep -qE ' = counted [0-9]+ \+ out_of_range 0 \+ excluded 0 \+ lost [0-9]+' "$work/screen"
@@ -374,12 +382,12 @@ if [ -x /usr/bin/dpkg-query ] && [ -x /usr/bin/apt ]; then
 	without_symbols "$work/stripped.prof" "$(realpath /bin/gzip)" "$(realpath /bin/tar)"
 	screen_of 80x24 "$work/stripped.prof"
 	check "images without symbols are one cause, with the packages that have them" grep -qE \
-		'^profiltool: 2 images without symbols: [0-9]+ %: apt install (gzip-dbgsym tar|tar-dbgsym gzip)-dbgsym$' "$work/screen"
+		'^2 images without symbols: [0-9]+ %: apt install (gzip-dbgsym tar|tar-dbgsym gzip)-dbgsym$' "$work/screen"
 	cp "$(realpath /bin/gzip)" "$work/gzip"
 	without_symbols "$work/stripped.prof" "$work/gzip"
 	screen_of 80x24 "$work/stripped.prof"
 	check "a file that no package owns: what would help" grep -qE \
-		'^profiltool: gzip without symbols: [0-9]+ %: debug packages or --debuginfod have them$' "$work/screen"
+		'^gzip without symbols: [0-9]+ %: debug packages or --debuginfod have them$' "$work/screen"
 else
 	skip "packages of missing symbols" "this machine has no dpkg-query"
 fi
@@ -447,7 +455,7 @@ check "a program without names" start_ready "$work/bare" 2
 check "recorded" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 999 -q -o "$work/bare.pb.gz"
 stop "$pid"
 check "reported" exits 0 "$profiltool" report "$work/bare.pb.gz"
-unnamed=$(sed -nE 's/.*bare: ([0-9]+) samples? .*without a name.*/\1/p' "$work/err")
+unnamed=$(sed -nE 's/.*bare: ([0-9]+) samples? .*without symbols.*/\1/p' "$work/err")
 check "samples without a name are reported" test "$unnamed" -gt 0
 check "reported by CPU time" exits 0 "$profiltool" report --value cpu "$work/bare.pb.gz"
 check "it is seconds, not samples" says "bare: $(awk "BEGIN { printf \"%.3f\", $unnamed * 0.001001001 }") s of cpu ("

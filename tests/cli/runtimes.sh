@@ -59,7 +59,7 @@ check "no runtime: no hint" grep -q 'perf-PID.map has its names$' err
 while read -r name hint; do
 	check "$name: recorded" named jitter "$name" anon 0.1
 	check "$name: $hint" says "$hint"
-	check "$name: no other" exits 1 grep "without a name.*;.*;.*:" err
+	check "$name: no other" exits 1 grep "without symbols.*;.*;.*:" err
 done <<'EOF_NAMES'
 node Node.js (PID
 php-fpm8.2 start it with -d opcache.jit_debug=16 (regular expressions: their code gets no names, -d pcre.jit=0

@@ -6,7 +6,8 @@ self_service.py SOCKET STEP...
 connect        connect and read profild's first message
 idle=N         connect N times, with one user ID after the other of eight
 size=N         the next request has N bytes
-version=N, flags=N, frequency=N, count=N, waits=N, stacks=N    fields of the next request
+version=N, flags=N, frequency=N, count=N, waits=N, stacks=N, labels=N    fields of the next request
+label=TEXT     one more label of it; may be repeated
 pid=N          one more pidfd for it; may be repeated
 ended          likewise, of a process that has ended
 file, fds=N    likewise, but descriptors of a file
@@ -50,10 +51,10 @@ def receive(client):
 
 def main():
 	idle = []
-	client, fields, fds, size = None, {}, array.array("i"), 32
+	client, fields, fds, size, labels = None, {}, array.array("i"), 32, []
 	for step in sys.argv[2:]:
 		name, _, value = step.partition("=")
-		number = int(value) if value else 0
+		number = int(value) if value and name != "label" else 0
 		if name == "connect":
 			client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 			client.connect(sys.argv[1])
@@ -74,17 +75,19 @@ def main():
 		elif name in ("file", "fds"):
 			for _ in range(number or 1):
 				fds.append(os.open("/dev/null", os.O_RDONLY))
+		elif name == "label":
+			labels.append(value.encode().ljust(320, b"\0")[:320])
 		elif name == "size":
 			size = number
 		elif name == "request":
 			data = struct.pack("=8I", fields.get("version", 1), fields.get("flags", INHERIT), 1,
 					   fields.get("stacks", 3), fields.get("frequency", 99),
-					   fields.get("waits", 0), fields.get("count", len(fds)), 0)
-			data = (data + bytes(max(0, size - len(data))))[:size]
+					   fields.get("waits", 0), fields.get("count", len(fds)), fields.get("labels", len(labels)))
+			data = (data + bytes(max(0, size - len(data))))[:size] + b"".join(labels)
 			rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)] if fds else []
 			client.sendmsg([data], rights)
 			receive(client)
-			fields, fds, size = {}, array.array("i"), 32
+			fields, fds, size, labels = {}, array.array("i"), 32, []
 		elif name == "stop":
 			client.send(b"S")
 			receive(client)

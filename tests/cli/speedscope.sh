@@ -18,7 +18,7 @@ printf 'main;freed -3\nmain;kept 5\n' >signed.folded
 check "written" "$profiltool" convert -q times.pb.gz times.speedscope.json
 check "to standard output" test "$("$profiltool" convert -q -f speedscope hostile.folded - 2>/dev/null | head -c 10)" = "{\"\$schema\""
 check "of text that is none" "$profiltool" convert -q hostile.folded hostile.speedscope.json
-check "values below 0 are dropped, and it is said" exits 3 "$profiltool" convert -q signed.folded signed.speedscope.json
+check "values below 0 are lost, and it is said" exits 3 "$profiltool" convert -q signed.folded signed.speedscope.json
 check "compressed" "$profiltool" convert -q times.pb.gz times.speedscope.json.gz
 check "to what it is uncompressed" cmp times.speedscope.json <(gzip -dc times.speedscope.json.gz)
 check "it is not read" exits 1 "$profiltool" report times.speedscope.json

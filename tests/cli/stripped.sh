@@ -112,10 +112,10 @@ check "one row for each function, and the exported one's name" same_rows "$work/
 check "each function has samples of its own" recorded \
 	"ran('$often', '$seldom')" "$work/a.json"
 check "the program's reason is said" grep -q \
-	"^profiltool: program: .* without a name: stripped: no symbol table; its debug package" \
+	"^profiltool: program: .* without symbols: stripped: no symbol table; its debug package" \
 	"$work/a.err"
 check "the library's reason is said" grep -q \
-	"^profiltool: libparts.so.1.2: .* without a name: stripped: only exported" "$work/a.err"
+	"^profiltool: libparts.so.1.2: .* without symbols: stripped: only exported" "$work/a.err"
 # All but the exported one's samples
 check "their percentage is that of all without a name" python3 - "$work/a.json" "$work/a.err" <<'END'
 import json, re, sys
@@ -135,7 +135,7 @@ same_table() {
 check "the file has the same rows" same_table "$work/a.pb.gz"
 mv "$work/bin" "$work/away"
 check "without the program's files, too" same_table "$work/a.pb.gz"
-check "without the program's files, too: has the reason" bash -c '"$0" report "$1" 2>&1 >/dev/null | grep -q "libparts.so.1.2: .*without a name"' \
+check "without the program's files, too: has the reason" bash -c '"$0" report "$1" 2>&1 >/dev/null | grep -q "libparts.so.1.2: .*without symbols"' \
 	"$profiltool" "$work/a.pb.gz"
 for format in callgrind folded; do
 	check "$format: written" "$profiltool" convert -f "$format" "$work/a.pb.gz" "$work/a.$format"

@@ -53,12 +53,12 @@ table() {
 	diff - <("$profiltool" "$@" 2>err)
 }
 check "rows of processes have seconds and percent of a CPU" table report --by process spike.pb.gz <<'EOF_TABLE'
-samples      %    cum%  cpu s   cpu%  pid  name
+samples      %    cum%  cpu s   cpu%  pid  comm
     840  84.85   84.85  0.840  14.00   17  web
     150  15.15  100.00  0.150   2.50   20  burst
 EOF_TABLE
 check "of an interval, of its length" table report --by comm --since +2s --for 1s spike.pb.gz <<'EOF_TABLE'
-samples      %    cum%  cpu s   cpu%  name
+samples      %    cum%  cpu s   cpu%  comm
     150  51.72   51.72  0.150  15.00  burst
     140  48.28  100.00  0.140  14.00  web
 EOF_TABLE
@@ -313,7 +313,7 @@ before%  moment%    diff       p  what             name      where
 EOF
 check "JSON has it, too" json "(j['moment'] == {'start_ns': ${start_s}000000000 + 2300000000, 'duration_s': 0.2,
 	'samples': 178} and j['other']['samples'] == 812 and j['tested'] == 11 and j['rows'][0] == {'what': 'process',
-	'pid': 20, 'name': 'burst', 'other_samples': 0, 'other_cpu_percent': 0, 'samples': 150, 'cpu_percent': 75,
+	'pid': 20, 'comm': 'burst', 'other_samples': 0, 'other_cpu_percent': 0, 'samples': 150, 'cpu_percent': 75,
 	'difference': 75, 'p': 0} and {r['name'] for r in j['rows'] if r.get('amount') == 'self'} == {'compress'})" \
 	<("$profiltool" report -q --json --around +2.4s --for 200ms --against rest spike.pb.gz)
 check_rows <<'EOF'

@@ -180,7 +180,7 @@ for path, n in paths(tree["tree"]):
 assert seen == tree["samples"]
 root = callees["callees"][0]
 assert root["name"] == "serve" and root["total"] == 940 and root["root_percent"] == 100
-assert (root["left_out"], root["left_out_total"]) == (2, 10)
+assert (root["omitted"], root["omitted_total"]) == (2, 10)
 assert [p for p, n in paths(callees["callees"]) if len(p) == 2] == \
 	[("serve", "parse"), ("serve", "reply")]
 assert [p for p, n in paths(callers["callers"]) if len(p) == 2] == \
@@ -195,11 +195,11 @@ deep() {
 			j["tree"][2999]["name"] == "3000" and j["tree"][2999]["self"] == 5)' "$work/out"
 }
 check "deep stacks do not make deep JSON" deep
-left_out() {
+omitted() {
 	report --json -E 2 "$server" >"$work/out" && json '(len(j["functions"]) == 2 and
-		j["left_out"] == {"rows": 12, "self": 350})' "$work/out"
+		j["omitted"] == {"rows": 12, "self": 350})' "$work/out"
 }
-check "JSON reports what -n leaves out" left_out
+check "JSON reports what -n leaves out" omitted
 
 # --- Several files; processes and threads ---
 
@@ -252,7 +252,7 @@ calls=9 0
 EOF_CALLS
 report --json --callees f --percent 10 "$work/circle.out" >"$work/out"
 check "calls in circles have more than all: nothing is left" json \
-	'[j["callees"][0][key] for key in ("total", "left_out", "left_out_total")] == [90, 1, 0]' "$work/out"
+	'[j["callees"][0][key] for key in ("total", "omitted", "omitted_total")] == [90, 1, 0]' "$work/out"
 
 # --- Recorded ---
 
@@ -348,7 +348,7 @@ EXPECT --help
 NAME report names the orders that there are
 RUN "$profiltool" report --sort x "$server"
 STATUS 2
-EXPECT --sort takes self, total, or
+EXPECT --sort takes self, total, of threads wall, on-cpu, runnable
 EXPECT --help
 EOF
 

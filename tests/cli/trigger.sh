@@ -162,7 +162,7 @@ check "SIGUSR2: which is in these seconds" examine \
 	"j['time_ns'] <= min(t) and max(t) < j['time_ns'] + j['duration_ns']" "$file"
 check "SIGUSR2: before and after" examine "min(t) < j['time_ns'] + 2 * 10 ** 9 < max(t)" "$file"
 check "SIGUSR2: no tick is there twice" examine "len(t) <= $(nproc) * (4 * 97 + 2)" "$file"
-check "SIGUSR2: what ran is named" sh -c '"$1" report "$2" | grep -q burn_sixty' - "$profiltool" "$file"
+check "SIGUSR2: what ran is named" sh -c '"$1" report --comm shares "$2" | grep -q burn_sixty' - "$profiltool" "$file"
 check "SIGUSR2: the file says why it is there" examine "'trigger=signal' in j['comments']" "$file"
 not_twice() {
 	local windows
@@ -191,7 +191,7 @@ check "--status names the last" sh -c '"$1" --status --directory "$2" | grep -qx
 	"$profild" "$directory" "${last#"$directory/$host/"}"
 check "the metrics name it, too" wait_for grep -qxF \
 	"profil_last_trigger_info{file=\"${last#"$directory/$host/"}\",trigger=\"signal\"} 1" "$work/metrics.prom"
-check "the metrics count them" grep -qx "profil_triggers_refused_total 1" "$work/metrics.prom"
+check "the metrics count them" wait_for grep -qx "profil_triggers_refused_total 1" "$work/metrics.prom"
 check "no more files than that" test "$(files signal | wc -l)" -eq 3
 end_daemon
 again=yes begin_daemon --trigger-limit 3
@@ -258,21 +258,22 @@ runs_again() {
 	wait_for runs $(($(wc -l <"$work/slow.runs") + 2))
 }
 : >"$work/slow.runs"
-begin_daemon --trigger-before 1 --trigger-after 0 --trigger "command:$command:1"
+every=2 # a command that takes as long hangs, which on a busy machine one of 1 s seemed to
+begin_daemon --trigger-before 1 --trigger-after 0 --trigger "command:$command:$every"
 runs_again
 check "a command that exits with 0" logged_times 0 trigger
 gone() {
 	! kill -0 "$(cat "$1")" 2>/dev/null
 }
 ends_with 3
-check "another status is a trigger" logged "trigger command:$command:1: wrote $directory/$host/.*-trigger-command.pb.gz"
+check "another status is a trigger" logged "trigger command:$command:$every: wrote $directory/$host/.*-trigger-command.pb.gz"
 runs_again
 check "one that stays so is none" logged_times 1 "keeps 1 seconds before"
 ends_with 0
 runs_again
 cp "$work/slow.left" "$work/left"
 touch "$work/hangs"
-check "a command that hangs is a trigger" wait_for logged_times 2 "trigger command:$command:1: wrote"
+check "a command that hangs is a trigger" wait_for logged_times 2 "trigger command:$command:$every: wrote"
 runs_again
 check "what it has left is killed" wait_for gone "$work/left"
 mv "$work/looks.later" "$work/looks"
@@ -297,7 +298,7 @@ watcher() {
 	pgrep -P "$daemon" -x profild-watcher
 }
 touch "$work/hangs"
-wait_for logged_times 3 "trigger command:$command:1: wrote"
+wait_for logged_times 3 "trigger command:$command:$every: wrote"
 runs_again
 first=$(watcher)
 kill -KILL "$first"
@@ -309,7 +310,7 @@ kill -USR1 "$daemon"
 check "the watcher is killed: there is another" wait_for watcher
 runs_again
 ends_with 1
-check "the watcher is killed: triggers come again" wait_for logged_times 4 "trigger command:$command:1: wrote"
+check "the watcher is killed: triggers come again" wait_for logged_times 4 "trigger command:$command:$every: wrote"
 touch "$work/hangs"
 runs_again
 cp "$work/slow.left" "$work/left"
@@ -319,14 +320,14 @@ check "the end ends it" test -z "$(pgrep -x profild-watcher -P "$daemon")"
 
 rm "$work/hangs"
 ends_with 0
-begin_daemon --trigger-limit 2 --trigger-before 1 --trigger-after 0 --trigger "command:$command:1"
+begin_daemon --trigger-limit 2 --trigger-before 1 --trigger-after 0 --trigger "command:$command:$every"
 runs_again
 ends_with 1
-wait_for logged_times 1 "trigger command:$command:1: wrote"
+wait_for logged_times 1 "trigger command:$command:$every: wrote"
 ends_with 0
 runs_again
 ends_with 1
-check "one that comes again leaves room for others: said" logged "trigger command:$command:1: not kept: none of 2 in an hour"
+check "one that comes again leaves room for others: said" logged "trigger command:$command:$every: not kept: none of 2 in an hour"
 kill -USR2 "$daemon"
 check "one that comes again leaves room for others: SIGUSR2 is kept" logged "trigger signal: wrote"
 kill -USR2 "$daemon"

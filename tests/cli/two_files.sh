@@ -127,5 +127,5 @@ done
 
 check "a namespace's file is not here when it is reported" exits 0 "$profiltool" report "$work/pids.pb.gz"
 check "a namespace's file is not here when it is reported: said as it is" \
-	says "without a name: another file has its path here (build ID differs)"
+	says "without symbols: another file has its path here (build ID differs)"
 finish

@@ -169,7 +169,7 @@ check "a new program with 48 KiB on the stack has its call chain" chains_are lar
 check "the stacks of a new program with 48 KiB on the stack reach the start" reach_start large 95
 
 gcc "${flags[@]}" -fPIC -shared "$top/tests/progs/shares.c" -o libshares.so
-begin plugin "$progs/plugin" 2
+begin plugin "$progs/plugin" 1
 record_begin plugin record -g -F 1999 --json -o plugin.pb.gz -p "$pid"
 send_line plugin "$work/libshares.so"
 wait "$recorder"
@@ -178,8 +178,60 @@ check "most stacks go through a library that is loaded meanwhile" chains_are plu
 	"($from_start|$from_thread);burn;burn_cpu(;.*)?"
 check "stacks through a library that is loaded meanwhile reach the start" reach_start plugin 98
 
+# While the recorder is stopped, nobody publishes what was loaded, and each thread waits there once.
+gcc "${flags[@]}" -fPIC -shared -x c - -o libwaits.so <<'EOF'
+#include <semaphore.h>
+void *wait_here(void *semaphore) { for (;;) sem_wait(semaphore); }
+EOF
+cat >loads.c <<'EOF'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+	sem_t semaphore;
+	pthread_t thread;
+	sem_init(&semaphore, 0, 0);
+	alarm(100);
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	for (int i = 0; i < 4; i++)
+		pthread_create(&thread, NULL, dlsym(dlopen("./libwaits.so", RTLD_NOW), "wait_here"), &semaphore);
+	for (;;)
+		if (getchar() == 'e')
+			_exit(0);
+}
+EOF
+gcc "${flags[@]}" loads.c -o loads 2>/dev/null
+all_wait() {
+	[ "$(grep -l futex "/proc/$pid"/task/*/wchan | wc -l)" = 4 ]
+}
+whole_waits() {
+	"$profiltool" dump --json loads.pb.gz >loads.json && python3 -S -c '
+import json
+stacks = [(s["labels"]["tid"], [f for names in s["functions"] for f in names])
+	for s in json.load(open("loads.json"))["stacks"] if s.get("functions")]
+waits = {tid: f for tid, f in stacks if "[blocked: condition]" in f or "[idle: condition]" in f}
+print(waits)
+assert len(waits) == 4 and all("wait_here" in f and "start_thread" in f for f in waits.values())'
+}
+begin loads ./loads
+share_buffers
+record_begin loads record --wall --max-overhead 0 -q -o loads.pb.gz -p "$pid"
+kill -STOP "$recorder"
+send_line loads go
+wait_for all_wait
+kill -CONT "$recorder"
+send_line loads end
+wait "$recorder"
+free_buffers
+check "the stacks of threads that wait once, in a library that is loaded meanwhile, are whole" whole_waits
+
 # The first thread is gone when the recorder comes to read what was loaded.
-begin left "$progs/plugin" 2 leave
+begin left "$progs/plugin" 1 leave
 share_buffers
 record_begin left record -g -F 1999 --json -o left.pb.gz -p "$pid"
 kill -STOP "$recorder"
@@ -529,9 +581,9 @@ fi
 
 # said_again NAME FILE...: whether the file's report says of stacks what recording has said.
 said_again() {
-	diff <(grep -A 9 "user stacks reach" "$1.err" | grep -v "without a name") \
+	diff <(grep -A 9 "user stacks reach" "$1.err" | grep -v "without symbols") \
 		<("$profiltool" report "${@:2}" 2>&1 >/dev/null | grep -A 9 "user stacks reach" |
-			grep -v "without a name")
+			grep -v "without symbols")
 }
 for name in set gap library; do
 	"$profiltool" report --json $name.pb.gz >back.json 2>/dev/null

@@ -25,6 +25,12 @@ printf '%s\n' '0 10 420 17 17 web main;serve' | "$build/tests/unit/times_make" s
 		'main;recursive;a;recursive;a;recursive 5\n'
 	printf 'main;%s 10\n' "$(head -c 1000000 /dev/zero | tr '\0' a)"
 } >hostile.folded
+# Statements that would be markup, act on a terminal, or turn the line around; and a label with such a name.
+{
+	printf '%b' '0 10 300 17 17 db,query=<img/src=x/onerror=window.pwned=1> main;execute;store\n' \
+		'0 10 100 17 18 db,query=SELECT\xe2\x80\xaex\x1b[31m main;scan\n' '0 =30 10 17 18 db,query=SELECT\xe2\x80\xaex\x1b[31m main;[blocked: lock]\n' \
+		'0 10 50 20 20 cache,</script><b>=<b>b</b> main;find\n'
+} | "$build/tests/unit/times_make" labels.pb.gz 1795000020000000000 6000 one wall
 printf '%s\n' 'main;parse;read 8000' 'main;parse 2600' 'main;solve 2000' 'main;legacy 3160' 'main;same 4240' >old.folded
 printf '%s\n' 'main;parse;read 3000' 'main;parse 1300' 'main;solve 3500' 'main;new 100' 'main;same 2100' >new.folded
 
@@ -113,6 +119,7 @@ check "a page of less than five seconds" web -q short.pb.gz -o short.html
 check "of a recording with chains" web -q chains.pb.gz -o chains.html
 check "of the archive" web -q archive -o archive.html
 check "of a hostile profile" web -q hostile.folded -o hostile.html
+check "of a profile with labels" web -q labels.pb.gz -o labels.html
 check "of two profiles" web -q --diff old.folded new.folded -o diff.html
 check "of an interval of a profile" web -q --since +2.3s --until +2.35s spike.pb.gz -o part.html
 check "of a profile without stacks" web -q calls.callgrind -o calls.html

@@ -41,11 +41,14 @@ check "-p NAME -q reports nothing: it does not" bash -c '! grep -F "$1" "$2"' - 
 version=v$$of
 cp "$work/$name" "$work/${version}8.2"
 start_ready "$work/${version}8.2" 1 0 stay lazier
+older=$pid
 check "-p NAME without its version" finds "\"${version}8.2\" is process $pid" -p "$version"
 cp "$work/$name" "$work/$version-9"
 start_ready "$work/$version-9" 1 0 stay lazier
 check "-p NAME without its version: two are there" exits 1 "$profiltool" record -p "$version" -d 1
 check "-p NAME without its version: two are there: the hint is an option" says "-p $version"
+stop "$older"
+stop "$pid"
 check "--pgrep: command lines" finds "\"whom-of-$$.*lazier\" is process $three" --pgrep "whom-of-$$.*lazier"
 check "--pgrep: a word of it" finds "is process $two" --pgrep "^[^ ]*/$name .*one-of-a[-]kind"
 check "--pgrep with -p: both" finds "and 1 more" --pgrep "$work/$name .*kin[d]" -p "$three"
@@ -211,6 +214,7 @@ check "-p of a number that is a program's name: reported" \
 	says "there is no process $number, but a program of that name"
 hint=$(sed -n "s/.*--pgrep '\(.*\)' takes it.*/\1/p" "$work/err")
 check "-p of a number that is a program's name: the way that is printed" finds "is process $pid" --pgrep "$hint"
+stop "$pid"
 
 # --- Units and containers ---
 

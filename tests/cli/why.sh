@@ -33,7 +33,7 @@ import json, sys
 def near(ns, measured):
 	return abs(ns - measured) <= max(0.02 * measured, 10**6)
 def node(parents, state, name, waker=None):
-	return [c for p in parents for c in p["parts"] if c["name"] == name and c.get("waker") == waker and
+	return [c for p in parents for c in p["parts"] if c["comm"] == name and c.get("waker") == waker and
 		(c["kind"] == state or state == "waits" and "reason" in c)]
 def ns(nodes):
 	return sum(n["ns"] for n in nodes)
@@ -56,7 +56,7 @@ for i, r in enumerate(requests):
 	value = eval(sys.argv[1].replace("\n", " "))
 	print(i, bool(value), m)
 	for n in j["tree"] if not value else []:
-		print(" " * n["depth"], *[n[k] for k in ("ns", "kind", "name", "reason", "waker", "why") if k in n])
+		print(" " * n["depth"], *[n[k] for k in ("ns", "kind", "comm", "reason", "waker", "why") if k in n])
 	right &= bool(value)
 sys.exit(not right)' "$1"
 }
@@ -141,7 +141,7 @@ calls() {
 import json
 j = json.load(open("calls.json"))
 made = sorted(tuple(int(w) for w in l.split()[1:3]) for l in open("services.out") if l.startswith("request "))
-seen = sorted((c["since_ns"], c["ns"], c["name"]) for c in j["slowest"])
+seen = sorted((c["since_ns"], c["ns"], c["comm"]) for c in j["slowest"])
 print(made, seen)
 assert j["span"] == "request" and j["turns"] == len(seen) == len(made) == 5
 assert all(abs(ns - (end - begin)) <= max(0.02 * (end - begin), 10**6) and name == "client"
@@ -181,7 +181,7 @@ read -r _ begin end _ < <(grep ^request services.out)
 interval=(--since "$(second "$begin")" --until "$(second "$end")")
 check "the same as text" exits 0 "$profiltool" why -q -t client "${interval[@]}" x.pb.gz
 check "with a line for each part" grep -qE '^ +[0-9.]+ +[0-9.]+      front \([0-9]+\) [a-z]+: socket, woken by back' out
-tid=$(sed -nE 's/.* woken by holder \(([0-9]+)\).*/\1/p' out | head -n 1)
+tid=$(sed -nE 's/.* (held|woken) by holder \(([0-9]+)\).*/\2/p' out | head -n 1)
 check "a thread has a number" exits 0 "$profiltool" why -q --thread "$tid" "${interval[@]}" x.pb.gz
 check "which is its own" grep -qE "^ +[0-9.]+ +100.00  holder \\($tid\\), from" out
 check "what has less than --percent is one line" exits 0 "$profiltool" why -q -t client --percent 100 "${interval[@]}" x.pb.gz
@@ -196,6 +196,10 @@ no_waits() {
 }
 check "a file without times of waits" no_waits
 check "says what to record" grep -q -- 'record -a --chains' err
+printf '%s\n' '0 =10 2 17 17 front,query=#7 main;[blocked: lock]' |
+	"$build/tests/unit/times_make" number.pb.gz 1795000020000000000 1000 one chains
+check "a label that is a number is no text" exits 1 "$profiltool" why -q -p front --by query number.pb.gz
+check "and it is said what has texts" says "of PostgreSQL, PHP, Go and OpenTelemetry, and by --label query=VARIABLE of any program"
 
 # --- What happens now ---
 
@@ -209,7 +213,7 @@ live() {
 }
 check "without a file it records" live
 check "until it is stopped, and says what" grep -q 'recording the whole machine' now.err
-check "the chain of what happened" grep -qE '^ .*  back blocked: lock,.* woken by holder' now.json
+check "the chain of what happened" grep -qE '^ .*  back blocked: lock,.* (held|woken) by holder' now.json
 check "no process, no recording" exits 1 "$profiltool" why -p no-such-program -d 1
 check "a file is not recorded" exits 2 "$profiltool" why -p back -d 1 x.pb.gz
 

@@ -317,7 +317,7 @@ for addresses in "" file; do
 	title="addresses 4 GiB apart${addresses:+, of $addresses}"
 	check "$title" exits 0 to_dcpi "$work/far" "$work/far2"
 	check "$title: what is dropped is reported" \
-		says "5 samples of /gone/far are dropped: the dcpi format cannot hold addresses 4 GiB"
+		says "5 samples of /gone/far are lost: the dcpi format cannot hold addresses 4 GiB"
 	parse "$work/far2"
 	check "$title: the rest is written" diff <(by_path) <(printf '%s\n' "'/gone/far' 1" "'/gone/ok' 4")
 	check "$title: the file counts what it lacks as lost" json "[(f['header']['x-ticks'],
@@ -438,8 +438,8 @@ if as_nobody --version >/dev/null 2>&1; then
 	chmod 0 "$work/mixed/b" "$work/mixed/closed"
 	check "as nobody: what can be read of a directory is" exits 3 as_nobody report "$work/mixed"
 	check "as nobody: the file that cannot be read is named" \
-		says "skipped: cannot open $work/mixed/b: Permission denied"
-	check "as nobody: so is the subdirectory" says "skipped: cannot read $work/mixed/closed: Permission denied"
+		says "not read: cannot open $work/mixed/b: Permission denied"
+	check "as nobody: so is the subdirectory" says "not read: cannot read $work/mixed/closed: Permission denied"
 	rm "$work/mixed/a"
 	check "as nobody: a directory without anything that can be read" exits 5 as_nobody report "$work/mixed"
 	for place in "$work/crowd" "$work/new"; do
@@ -487,7 +487,7 @@ mkdir -p "$work/torn/2501181015/walnut"
 cp "$work/whole.dcpi" "$work/torn/2501181015/walnut/demo.1_cpu-clock"
 head -c -12 "$work/other_image.dcpi" >"$work/torn/2501181015/walnut/other.2_cpu-clock"
 check "a database with a damaged file is read" exits 3 "$profiltool" report --json "$work/torn"
-check "the file is named" says "skipped: $work/torn/2501181015/walnut/other.2_cpu-clock: at byte"
+check "the file is named" says "not read: $work/torn/2501181015/walnut/other.2_cpu-clock: at byte"
 check "the rest is reported" json "sum(f['self'] for f in j['functions']) == 3" "$work/out"
 check "with --strict it is refused" exits 1 "$profiltool" report --strict "$work/torn"
 check "converted" exits 3 to_dcpi "$work/torn" "$work/torn2"

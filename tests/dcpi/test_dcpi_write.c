@@ -646,7 +646,7 @@ static void read_a_directory(void **state)
 	assert_int_equal(symlink(".", path), 0);
 	p = read_directory(directory);
 	assert_int_equal(profile_total(p, NULL), 108);
-	assert_warned(p, "skipped: ");
+	assert_warned(p, "not read: ");
 	assert_warned(p, "hpcpid-walnut.log is not a profile");
 	assert_warned(p, "/empty is empty");
 	assert_warned(p, "/link is not a regular file");

@@ -7,9 +7,21 @@ profiltool=$1
 sources=${0%/*}
 work=$(mktemp -d)
 page=${profiltool%/*}/demo.html
-pids=() # the last first: customers stop to ask before there is nobody to answer
+pids=() # the last first
+
+# Ends who asks before who answers: else the shop would print that nobody did.
+stop() {
+	local pid
+
+	for pid in "${pids[@]}"; do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+	pids=()
+}
+
 cleanup() {
-	[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true
+	stop
 	rm -rf "$work"
 }
 trap cleanup EXIT
@@ -45,12 +57,6 @@ serve() {
 	shop=$!
 	python3 "$sources/customers.py" "$work/shop.socket" &
 	pids=($! "${pids[@]}")
-}
-
-stop() {
-	kill "${pids[@]}"
-	wait "${pids[@]}" 2>/dev/null || true
-	pids=()
 }
 
 gcc -O2 -g -fno-inline -pthread -o "$work/prices" "$sources/prices.c" -lm

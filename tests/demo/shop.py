@@ -33,9 +33,12 @@ def serve(connection):
     service.connect(sys.argv[2])
     prices = service.makefile("rw")
     customer = connection.makefile("rw")
-    for line in customer:
-        customer.write(f"{handle_request(line, prices)}\n")
-        customer.flush()
+    try:
+        for line in customer:
+            customer.write(f"{handle_request(line, prices)}\n")
+            customer.flush()
+    except ConnectionError:
+        pass  # the customer has left before the answer
 
 
 def main():

@@ -35,7 +35,7 @@ static void follow_waits(const struct profile *p)
 {
 	struct segments s;
 	struct chain c;
-	int err = segments_make(p, &s);
+	int err = segments_make(p, "query", &s);
 
 	for (uint32_t i = 0; i < s.thread_count && i < 8 && !err; i++) {
 		if (chain_begin(&c, &s, i % 2) || chain_add(&c, i, &s.recorded) || chain_end(&c, 0))

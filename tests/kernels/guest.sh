@@ -109,6 +109,9 @@ exact() {
 	begin all shares 2 0 wait
 	record_for 1000 all -a
 	kill -KILL "$target"
+}
+
+groups() {
 	begin stranger family exec 100 true
 	stranger=$target
 	echo go >/run/stranger

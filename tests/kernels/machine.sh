@@ -11,6 +11,7 @@ longest=2400
 append=${PROFIL_KERNEL_APPEND:-}
 declare -A machines=() # their processes, by $series-MACHINE
 declare -A two_cpus=() # and what they were started with, if they have two CPUs
+declare -A appended=() # and which of these words they have
 
 # What depends on the machine's architecture; arm64.sh has another set.
 built=$build # what we have built
@@ -116,6 +117,7 @@ power_on() {
 		-kernel "$kernel" -initrd "$results/initramfs" -append "console=$console quiet panic=-1 \
 		oops=panic softlockup_panic=1 cryptomgr.notests port=$port machine=$machine $append" "$@"
 	machines[$series-$machine]=$pid
+	appended[$series-$machine]=$append
 	two_cpus[$series-$machine]=
 	[ "$1 $2" != "-smp 2" ] || two_cpus[$series-$machine]=$*
 }
@@ -143,7 +145,7 @@ ends() {
 		tail -n 30 "$results/console" | grep -E 'RIP|panic'
 		rm -r "$results"
 		# shellcheck disable=SC2086 # a list of words
-		power_on "$1" ${two_cpus[$series-$1]} && has_ended "$1" && return
+		append=${appended[$series-$1]} power_on "$1" ${two_cpus[$series-$1]} && has_ended "$1" && return
 	fi
 	tail -n 30 "$results/console"
 	return 1

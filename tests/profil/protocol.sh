@@ -32,13 +32,13 @@ check "a program of a newer version: is refused, and told which ones there are" 
 	asks $((version + 1)) "unsupported protocol version $((version + 1)): profild speaks 3 to $version"
 stop "$profild"
 
-# meets TEXT KIND OLDEST NEWEST: what a program says that meets a profild of these versions.
+# meets TEXT KIND OLDEST NEWEST [OPTION...]: what a program says that meets a profild of these versions.
 meets() {
 	rm -f "$sock"
 	start "$python" "$work/protocol.py" "$2" "$sock" "$3" "$4"
 	wait_for listens "$sock"
 	if [ "$2" = record ]; then
-		PROFIL_RECORD_SOCKET=$sock timeout 60 "${nobody[@]}" "$work/profiltool" record -- true >"$work/said" 2>&1
+		PROFIL_RECORD_SOCKET=$sock timeout 60 "${nobody[@]}" "$work/profiltool" record "${@:5}" -- true >"$work/said" 2>&1
 	else
 		PROFIL_BACKEND=daemon PROFIL_VERBOSE=1 PROFIL_SOCKET=$sock timeout 60 \
 			env LD_PRELOAD="$lib" "$tree/progs/profil_backends" which >"$work/said" 2>&1
@@ -57,9 +57,12 @@ check "a profild that speaks only newer versions: who has to be newer" \
 check "a profild before the third version: what to do" \
 	meets "profild answers in version 2 of the protocol, not in 3: restart it" old 2 2
 check "a profild --record that speaks newer versions, too: profiltool speaks its newest" \
-	meets "profild: asked in version 2" record 1 99
+	meets "profild: asked in version 4" record 1 99
 check "a profild --record that speaks only newer versions: is said" \
-	meets "profild speaks versions 98 to 99 of the protocol, and this profiltool 1 to 2" record 98 99
+	meets "profild speaks versions 98 to 99 of the protocol, and this profiltool 1 to 4" record 98 99
 check "a profild --record that speaks only newer versions: what to do" grep -q "update profiltool" "$work/said"
+check "a profild --record that speaks versions before labels: records without" meets "profild: asked in version 3" record 1 3
+check "a profild --record that speaks versions before labels: a label is refused" \
+	meets "this profild reads no variables for --label" record 1 3 --label x=y
 
 finish

@@ -55,7 +55,8 @@ def otlp(proto, body):
         elements = [e.SerializeToString(deterministic=True) for e in table]
         assert elements[0] == b"" and len(set(elements)) == len(elements), table
     assert text[0] == "" and len(set(text)) == len(text)
-    assert len(d.link_table) == 1 and len(d.link_table[0].trace_id) == 16
+    links = [(l.trace_id.hex(), l.span_id.hex()) for l in d.link_table]
+    assert links[0] == ("0" * 32, "0" * 16) and len(set(links)) == len(links), links
 
     def value(v):
         assert v.WhichOneof("value"), v
@@ -98,7 +99,8 @@ def otlp(proto, body):
                     times = [t - p.time_unix_nano for t in s.timestamps_unix_nano]
                     assert times == sorted(times) and all(0 <= t < p.duration_nano for t in times)
                     when = f" from {times[0] / 1e9} to {times[-1] / 1e9}" if times else ""
-                    print(f"{resource} [{attributes(s.attribute_indices)}] {count(s)}{unit}{when} {stack}")
+                    link = f" of {'/'.join(links[s.link_index])}" if s.link_index else ""
+                    print(f"{resource} [{attributes(s.attribute_indices)}] {count(s)}{unit}{when}{link} {stack}")
 
 
 def pyroscope(profiltool, body):

@@ -14,7 +14,6 @@
 #include "report/annotate/code_loops.h"
 #include "report/disassembly.h"
 #include "report/annotate/annotate.h"
-#include "report/source_file.h"
 
 static char directory[] = "/tmp/profil-annotate.XXXXXX";
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "archive/window_sum.h"
 #include "profile/tags.h"
 
 #define START utc("2026-11-21 00:00:00")
@@ -909,6 +910,72 @@ static void beside_windows(void **state)
 	assert_int_equal(left_beside(&newest, 4 * mib), 1);
 }
 
+/* A window with so many routes of a service, from this number on. The first has most samples. */
+static struct profile *window_with_routes(const char *unit, unsigned int first, unsigned int count)
+{
+	struct profile *p = window_of(START, "work", 1);
+	const uint32_t frame = p->frames[p->samples[0].first_frame];
+
+	p->totals.known = true;
+	for (unsigned int i = first; i < first + count; i++) {
+		char route[32];
+		struct profile_tag tags[] = { { "route", route, 0, "" }, { "unit", unit, 0, "" } };
+		struct profile_labels labels = { .comm = "web", .tags = tags, .tag_count = 2 };
+		uint32_t id;
+
+		snprintf(route, sizeof(route), "/%x", i);
+		assert_int_equal(profile_add_labels(p, &labels, &id), 0);
+		add_sample(p, &frame, 1, id, i == first ? 5 : 2);
+	}
+	return p;
+}
+
+/* How many routes of the service a profile has. *others: samples without theirs. */
+static size_t count_routes(const struct profile *p, const char *unit, int64_t *others)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_labels *labels = &p->labels[p->samples[i].labels];
+		const char *route = profile_tag_text(labels, TAG_ROUTE);
+
+		if (!route || strcmp(profile_tag_text(labels, TAG_UNIT), unit) != 0)
+			continue;
+		if (strcmp(route, "[others]") == 0)
+			*others += p->values[i * p->value_type_count];
+		else
+			count++;
+	}
+	return count;
+}
+
+/* Whoever makes up routes gets as many as others leave, and others keep theirs. */
+static void many_labels(void **state)
+{
+	struct window_sum sum = { .most = 100000, .tasks = true };
+	const struct profile *p;
+	int64_t of_attacker = 0, of_shop = 0;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(window_sum_add(&sum, window_with_routes("shop.service", 0, 100), &e), 0);
+	for (unsigned int i = 0; i < 20; i++) {
+		assert_int_equal(
+			window_sum_add(&sum, window_with_routes("web.service", i * 2000, 2000), &e),
+			0);
+		/* Nor does it take more memory meanwhile than a multiple of that. */
+		assert_true(sum.p->sample_count <= 4 * 4064 + 2 * 1 + 2);
+	}
+	assert_int_equal(window_sum_finish(&sum, &p, &e), 0);
+	assert_int_equal(count_routes(p, "shop.service", &of_shop), 100);
+	assert_int_equal(of_shop, 0);
+	assert_int_equal(count_routes(p, "web.service", &of_attacker), 4064 - 100);
+	assert_int_equal(of_attacker, 20 * (5 + 1999 * 2) - 20 * 5 - 2 * (4064 - 100 - 20));
+	assert_int_equal(p->totals.context_others, of_attacker);
+	assert_int_equal(profile_total(p, NULL), 21 + 5 + 99 * 2 + 20 * (5 + 1999 * 2));
+	window_sum_free(&sum);
+}
+
 #define test(function) \
 	cmocka_unit_test_setup_teardown(function, directory_setup, directory_teardown)
 
@@ -941,6 +1008,7 @@ int main(void)
 		test(triggers),
 		test(triggers_stay),
 		test(beside_windows),
+		test(many_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

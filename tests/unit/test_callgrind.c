@@ -270,7 +270,7 @@ static void calls(void **state)
 	p = read_text("events: t\nfn=f\ncfn=g\ncalls=1 1\nfn=h\n2 5\ncfn=g\ncalls=1 1\n");
 	assert_int_equal(p->arc_count, 0);
 	assert_sample(p, 0, "- - h 2 0x0", 5);
-	assert_warned(p, "line 5: no cost line follows the call or jump, which is dropped "
+	assert_warned(p, "line 5: no cost line follows the call or jump, which is lost "
 			 "(and 1 more)");
 	profile_free(p);
 	p = read_clean("events: t\nfn=f\n1 1\ncfn=f\nrcalls=3 1\n2 5\n");
@@ -340,10 +340,10 @@ static void events(void **state)
 	assert_int_equal(p->value_type_count, 2);
 	assert_value(p, 0, "t", "count", "", "", 2);
 	assert_value(p, 1, "E", "count", "", "9223372036854775807 t + t", INT64_MAX);
-	assert_warned(p, "the event A is dropped: \"B\" is cyclic");
-	assert_warned(p, "the event B is dropped");
-	assert_warned(p, "the event C is dropped");
-	assert_warned(p, "the event D is dropped");
+	assert_warned(p, "the event A is lost: \"B\" is cyclic");
+	assert_warned(p, "the event B is lost");
+	assert_warned(p, "the event C is lost");
+	assert_warned(p, "the event D is lost");
 	assert_warned(p, "line 7: the line is not in the format");
 	profile_free(p);
 

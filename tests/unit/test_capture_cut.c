@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -746,6 +747,155 @@ static void test_origins(void **state)
 	free_buffers(buffers);
 }
 
+/* --- Labels of waits that go on --- */
+
+static __thread const char *volatile works_for;
+
+struct labelled {
+	int begin, told; /* ends of pipes */
+	bool is_later;	 /* its threads are there, and wait, before they work for anything */
+	const char *name;
+};
+
+static void *wait_with_label(void *argument)
+{
+	const struct labelled *l = argument;
+	char text[32], byte;
+
+	snprintf(text, sizeof(text), "%s of %lx", l->name, (unsigned long)&text);
+	/* Letters alone: constants are one. */
+	for (char *c = text; *c; c++)
+		*c += *c >= '0' && *c <= '9' ? 'g' - '0' : 0;
+	if (l->is_later && (write(l->told, "", 1) != 1 || read(l->begin, &byte, 1) != 1))
+		_exit(1);
+	works_for = text;
+	if (write(l->told, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* Writes so many bytes to a process, and reads one of each of its threads. */
+static void turn(int begin, size_t bytes, int told, size_t threads)
+{
+	char byte = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		assert_int_equal(write(begin, &byte, 1), 1);
+	for (size_t i = 0; i < threads; i++)
+		assert_int_equal(read(told, &byte, 1), 1);
+}
+
+/* A process that has so many threads when it has read a byte. Returns its PID, and its pipes. */
+static pid_t start_labelled(struct labelled l, size_t threads, uid_t uid, int *begin, int *told)
+{
+	int begins[2], tells[2];
+	pthread_attr_t small;
+	pthread_t thread;
+	char byte;
+	pid_t child;
+
+	assert_int_equal(pipe(begins) | pipe(tells), 0);
+	child = fork();
+	if (child) {
+		close(begins[0]);
+		close(tells[1]);
+		*begin = begins[1];
+		*told = tells[0];
+		return child;
+	}
+	l.begin = begins[0];
+	l.told = tells[1];
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	if (setuid(uid) || prctl(PR_SET_PDEATHSIG, SIGKILL) || read(l.begin, &byte, 1) != 1)
+		_exit(1);
+	for (size_t i = 0; i < threads; i++)
+		if (pthread_create(&thread, &small, wait_with_label, &l))
+			_exit(1);
+	for (;;)
+		pause();
+}
+
+struct labels_seen {
+	const struct capture *c;
+	pid_t pids[2];
+	uint64_t without, others, with;
+};
+
+static int see_label(const struct capture_sample *sample, void *context)
+{
+	struct labels_seen *seen = context;
+	static struct context_text texts[CONTEXT_TEXTS_MAX];
+
+	if (sample->tid == sample->pid || sample->waits.reason == WAIT_CPU ||
+	    (sample->pid != seen->pids[0] && sample->pid != seen->pids[1]))
+		return 0;
+	if (!capture_context(seen->c, sample, texts))
+		seen->without++;
+	else if (strcmp(texts[0].text, context_others) == 0)
+		seen->others++;
+	else
+		seen->with++;
+	return 0;
+}
+
+/*
+ * Values are in the table in the order in which threads wait; those of waits that go on are carried
+ * into the next window's in the order of threads' numbers. So those of the second user have less
+ * room there than before, as the first user's come first.
+ */
+static void test_carried_labels(void **state)
+{
+	static const struct context_wishes wishes = {
+		.wishes[0] = { .label = "for", .symbol = "works_for" },
+		.count = 1,
+	};
+	/* Of 4,064 values, the second user may have as many as are still free. */
+	enum {
+		FIRST = 1000,
+		SECOND = 1900
+	};
+	struct capture_options options = everything;
+	struct labels_seen seen = { 0 };
+	struct capture_totals totals;
+	struct capture *c;
+	int begin[2], told[2];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	seen.pids[0] = start_labelled((struct labelled){ .is_later = true, .name = "first" }, FIRST,
+				      0, &begin[0], &told[0]);
+	seen.pids[1] = start_labelled((struct labelled){ .name = "second" }, SECOND, NOBODY,
+				      &begin[1], &told[1]);
+	options.target = CAPTURE_PROCESSES;
+	options.pids = seen.pids;
+	options.pid_count = 2;
+	options.always_on = false;
+	options.stacks = CAPTURE_STACKS_CFI;
+	options.wall = options.waits = true;
+	options.wishes = &wishes;
+	c = start(&options);
+	turn(begin[0], 1, told[0], FIRST);
+	turn(begin[1], 1, told[1], SECOND);
+	turn(begin[0], FIRST, told[0], FIRST);
+	cut(c);
+	stop_capture(c);
+	seen.c = c;
+	assert_int_equal(capture_each_sample(c, CAPTURE_WAITS, see_label, &seen), 0);
+	capture_totals(c, &totals);
+	assert_int_equal(seen.without, 0);
+	assert_true(seen.with > 0 && seen.others > 0);
+	assert_int_equal(totals.context_others, seen.others);
+	capture_free(c);
+	for (int i = 0; i < 2; i++) {
+		end(seen.pids[i]);
+		close(begin[i]);
+		close(told[i]);
+	}
+}
+
 /* A user starts more processes than a window may have: it is full until it is cut. */
 static void test_full(void **state)
 {
@@ -802,6 +952,62 @@ static void test_tick_cost(void **state)
 	assert_in_range(cost.ns, 1, long_ns - 1);
 }
 
+/* --- Tables that fill up --- */
+
+static unsigned int path = 1;
+
+/* Calls itself from one of two places at each level, so that hardly any two stacks are equal. */
+__attribute__((noipa, optimize("no-omit-frame-pointer", "no-optimize-sibling-calls"))) static void
+descend(int levels)
+{
+	path = path * 1664525 + 1013904223;
+	if (!levels)
+		for (volatile int i = 0; i < 100000; i++)
+			;
+	else if (path >> 31)
+		descend(levels - 1);
+	else
+		descend(levels - 1);
+	path++; /* behind the call, so that it does not become a jump */
+}
+
+/*
+ * Deep stacks that all differ, more than the table has room for: it is taken before it is full, so
+ * that few go through the ring buffer, and all are counted.
+ */
+static void test_filled_tables(void **state)
+{
+	pid_t parent = getpid(), child = fork();
+	struct capture_options options = everything;
+	struct seen seen = { .pid = child };
+	struct capture_totals totals;
+	struct capture *c;
+	struct error e;
+
+	(void)state;
+	while (!child && getppid() == parent)
+		descend(125);
+	if (!child)
+		_exit(0);
+	options.target = CAPTURE_PROCESSES;
+	options.pids = &child;
+	options.pid_count = 1;
+	options.stacks = CAPTURE_STACKS_FP;
+	options.windows = options.always_on = false;
+	c = start(&options);
+	while (capture_ticks(c) < 3000) {
+		assert_int_equal(capture_handle(c, &e), 0);
+		poll(NULL, 0, 10);
+	}
+	stop_capture(c);
+	assert_true(check_window(c, &seen, 0) >= 3000);
+	capture_totals(c, &totals);
+	assert_true(totals.ring < totals.counted / 10);
+	assert_int_equal(seen.of_pid, totals.counted);
+	capture_free(c);
+	end(child);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -813,10 +1019,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_tick),
 		cmocka_unit_test(test_tick_pcs),
 		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_filled_tables),
 		cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_orphan),
 		cmocka_unit_test(test_lost_records),
 		cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_carried_labels),
 		cmocka_unit_test(test_full),
 	};
 

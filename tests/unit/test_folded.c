@@ -195,7 +195,8 @@ static void skip_bad_lines(void **state)
 
 		snprintf(text, sizeof(text), TEN TEN "%s\n%s\nc 5\n", bad[i], bad[i]);
 		p = read_text(text);
-		assert_warned(p, "2 line(s) were skipped, the first is line 21: the line does not");
+		assert_warned(p,
+			      "2 line(s) were not read, the first is line 21: the line does not");
 		assert_int_equal(profile_total(p, NULL), 25);
 		assert_int_equal(p->sample_count, 2);
 		assert_false(p->salvaged);
@@ -270,7 +271,7 @@ static void keep_what_was_read_before_an_error(void **state)
 	};
 	assert_int_equal(folded->read(&in, p, &e), 0);
 	assert_true(p->salvaged);
-	assert_warned(p, "1 line(s) were skipped, the first is line 13: the count has more than");
+	assert_warned(p, "1 line(s) were not read, the first is line 13: the count has more than");
 	assert_int_equal(profile_total(p, NULL), 22);
 	profile_free(p);
 }

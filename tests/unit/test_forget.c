@@ -95,8 +95,9 @@ static void forget(struct process_table *table, const struct counts *counts, uin
 		   uint64_t end)
 {
 	static const struct counts none;
+	const struct counts *const kinds[] = { &none, counts ?: &none };
 
-	assert_int_equal(forget_choose(table, counts ?: &none, end * NS_PER_S), 0);
+	assert_int_equal(forget_choose(table, kinds, 2, end * NS_PER_S), 0);
 	assert_int_equal(forget_processes(table, begin * NS_PER_S, end * NS_PER_S), 0);
 }
 

@@ -382,7 +382,7 @@ static void test_most_cpu(void **state)
 	assert_int_equal(live_collect(&l), 0);
 	assert_text(&l, 'h', 0, "CPU 200.0 %, kernel 100.0 %, 202 samples/s");
 	assert_text(&l, 't', 0, "\n    101   50.00   100.0  one       a\n");
-	assert_text(&l, 'j', 0, "\"samples\":202,\"kernel\":101,\"lost\":3,\"cpu_percent\":200.0");
+	assert_text(&l, 'j', 0, "\"samples\":202,\"kernel\":101,\"cpu_percent\":200.0,\"lost\":3");
 	/* Half of the time of two seconds. */
 	live_fade(&l, 2LL * S, 4LL * S);
 	count(&l, 0, 1, 200);

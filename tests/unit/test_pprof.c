@@ -542,8 +542,8 @@ static void salvage_what_is_missing(void **state)
 	assert_int_equal(p->locations[1].line_count, 0);
 	assert_int_equal(p->mappings[0].start, 0x400000);
 	assert_string_equal(p->value_types[1].type, "value2");
-	assert_warned(p, "dropped what is corrupt: at byte");
-	assert_warned(p, "dropped references to strings, functions or locations");
+	assert_warned(p, "lost what is corrupt: at byte");
+	assert_warned(p, "lost references to strings, functions or locations");
 	assert_int_equal(p->warning_count, 2);
 	assert_true(p->salvaged);
 	profile_free(p);

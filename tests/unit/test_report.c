@@ -738,8 +738,8 @@ static void test_unnamed(void **state)
 	p->images[1].unnamed = "gone";
 	assert_string_equal(
 		unnamed(p),
-		"tool: libb\\x09.so: 3 samples (1.50 %) without a name: gone\n"
-		"tool: liba.so: 1 sample (0.50 %) without a name: stripped: no symbol table\n");
+		"tool: libb\\x09.so: 3 samples (1.50 %) without symbols: gone\n"
+		"tool: liba.so: 1 sample (0.50 %) without symbols: stripped: no symbol table\n");
 	profile_free(p);
 }
 
@@ -759,8 +759,8 @@ static void test_many_unnamed(void **state)
 		add_stack(p, i == 11 ? 89 : 1, add_pc(p, start, mapping));
 	}
 	assert_non_null(strstr(unnamed(p),
-			       "tool: 8.so: 1 sample (1.00 %) without a name: gone\n"
-			       "tool: 2 more images: 2 samples (2.00 %) without a name\n"));
+			       "tool: 8.so: 1 sample (1.00 %) without symbols: gone\n"
+			       "tool: 2 more images: 2 samples (2.00 %) without symbols\n"));
 	assert_null(strstr(unnamed(p), "tool: 9.so"));
 	profile_free(p);
 }
@@ -769,8 +769,8 @@ static const char *brief(const struct profile *p)
 {
 	FILE *out = print_begin();
 
-	return print_end(
-		out, report_brief(p, &(struct rows_options){ 0 }, "tool: ", "python3", out, NULL));
+	return print_end(out,
+			 report_brief(p, &(struct rows_options){ 0 }, "python3", false, out, out));
 }
 
 static void test_brief_lines(void **state)
@@ -790,19 +790,30 @@ static void test_brief_lines(void **state)
 	add_stack(p, 20, add_named(p, 0x30000, b, "g\n"));
 	add_stack(p, 10, add_named(p, 0x30008, b, "h"));
 	/* 60 of liba's 70 samples are in two functions. */
-	assert_string_equal(brief(p), "tool: 70 % in liba.so, mostly 2 functions; 30 % in "
+	p->totals.machine_ns = 2 * p->duration_ns;
+	assert_string_equal(brief(p), "python3, 10.0 s: on CPU 9.98 s (1.00 of 2 CPUs)\n"
+				      "70 % in liba.so, mostly 2 functions; 30 % in "
 				      "libb\\x09.so\n"
-				      "tool: python3: 10.02 s, 9.98 s of CPU, 99 Hz\n"
-				      "tool: ticks 989 = counted 988 + lost 1 (ring_full 1); "
-				      "cost 1.32 % of its CPU, 1.20 % the recorder's\n");
+				      "988 samples at 99 Hz, lost 1 (ring_full 1); "
+				      "cost 1.32 % of its CPU\n");
+	/* Of a thread, all of its time; what a line has no room for is in the next. */
+	p->totals.threads = 1;
+	p->totals.wall_ns = p->duration_ns;
+	p->totals.runnable_ns = 20000000;
+	assert_non_null(strstr(brief(p), "python3, 1 thread, 10.0 s: on CPU 100 %\n"));
+	p->totals.threads = 20;
+	p->totals.wall_ns = 20 * p->duration_ns;
+	p->totals.runnable_ns = 2000000000;
+	assert_non_null(strstr(brief(p), "python3, 20 threads, 10.0 s:\n"
+					 "  on CPU 9.98 s, runnable 2.00 s (no free CPU), sleeping "
+					 "188 s\n"));
 	add_stack(p, 100, add_named(p, 0x30000, b, "g\n"));
-	assert_non_null(
-		strstr(brief(p), "tool: 65 % in libb\\x09.so, mostly g\\x0a; 35 % in liba"));
+	assert_non_null(strstr(brief(p), "\n65 % in libb\\x09.so, mostly g\\x0a; 35 % in liba"));
 	/* What is not 0 is never omitted. */
 	p->totals.out_of_range = 5;
 	p->totals.excluded = 2;
-	assert_non_null(
-		strstr(brief(p), "!= counted 988 + out_of_range 5 + excluded 2 + lost 1 (ring"));
+	assert_non_null(strstr(
+		brief(p), ", 5 out_of_range, 2 excluded, lost 1 (ring_full 1), but 989 ticks"));
 	profile_free(p);
 }
 
@@ -826,11 +837,10 @@ static void test_brief_causes(void **state)
 		add_stack(p, 10, add_pc(p, start, mapping));
 	}
 	/* Neither file is there, so no package is known. */
-	assert_non_null(strstr(brief(p), "tool: 2 images without symbols: 33 %: debug packages or "
+	assert_non_null(strstr(brief(p), "2 images without symbols: 33 %: debug packages or "
 					 "--debuginfod have them\n"));
-	assert_non_null(strstr(brief(p), "tool: 2.so and 1 other without names: 33 %: gone\n"));
-	assert_non_null(
-		strstr(brief(p), "tool: 4.so without names: 17 %: denied; -v has 1 more\n"));
+	assert_non_null(strstr(brief(p),
+			       "\n2.so and 1 other without symbols: 33 %: gone; -v has 2 more\n"));
 	/* Less than one percent is for -v. */
 	add_stack(p, 10000, add_named(p, 0x10008, 0, "named"));
 	assert_null(strstr(brief(p), "without"));

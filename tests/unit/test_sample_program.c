@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <ctype.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -30,12 +31,15 @@
 #include "capture/perf_event.h"
 #include "capture/program.h"
 #include "capture/sample_program.h"
+#include "capture/wall.h"
 #include "buffers_fixture.h"
 #include "counting.skel.h"
 #include "profil.skel.h"
 #include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/file.h"
+#include "util/proc.h"
 
 #define FIRST_PC 0x400000
 #define DEPTH	 4 /* of the stacks that the program makes, whose callers are the same */
@@ -829,6 +833,202 @@ static void test_shares_of_waits(void **state)
 	counts_free(&counts);
 }
 
+/* Reads a byte from the first pipe, and then writes one to the second, again and again. */
+static pid_t start_answering(const int asks[2], const int answers[2])
+{
+	pid_t child = fork();
+	char byte, call[8] = "";
+
+	assert_true(child >= 0);
+	if (!child) {
+		close(asks[1]);
+		while (read(asks[0], &byte, 1) == 1 && write(answers[1], &byte, 1) == 1)
+			;
+		_exit(0);
+	}
+	/* Not "running": it has left its CPU. */
+	while (strtol(call, NULL, 10) != SYS_read || !isdigit(*call))
+		assert_int_equal(
+			file_read_line(proc_path(child, 0, "syscall").text, call, sizeof(call)), 0);
+	return child;
+}
+
+/*
+ * How long a thread waited for a pipe in the window that has ended last until this process ended
+ * the wait, by the sums; and by the times.
+ */
+static void check_woken(struct sample_program *sample, pid_t pid, bool woken)
+{
+	struct counts counts = { 0 }, wakers = { 0 };
+	uint64_t sum_ns = 0, timed_ns = 0;
+
+	assert_int_equal(waits_take(&sample->waits, sample->arena, UINT64_MAX, &counts, &wakers),
+			 0);
+	for (size_t i = 0; i < counts.count; i++) {
+		const struct counted *wait = &counts.samples[i];
+		pid_t waker = 0;
+
+		if (sample_id_tgid(wait->id) != (uint32_t)pid || wait->cpu != WAIT_PIPE)
+			continue;
+		for (size_t k = 0; k < wakers.count && wait->waker; k++)
+			if (wakers.samples[k].entry == wait->waker)
+				waker = sample_id_tgid(wakers.samples[k].id);
+		if (waker != getpid())
+			continue;
+		sum_ns += wait->count;
+		for (size_t k = 0; k < counts.waits.count; k++)
+			timed_ns += counts.waits.waits[k].sample == i
+					    ? counts.waits.waits[k].length_ns
+					    : 0;
+	}
+	assert_int_equal(sum_ns > 0, woken);
+	assert_int_equal(timed_ns, sum_ns);
+	counts_free(&counts);
+	counts_free(&wakers);
+}
+
+/*
+ * Who ends a wait while a window is cut is known: before the old window has ended for this thread,
+ * and after it. The thread goes on, and waits again, before the new window has begun for it.
+ */
+static void test_woken_in_a_cut(void **state)
+{
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER,
+		.everyone = true,
+		.stacks = true,
+		.windows = true,
+		.waits = true,
+		.every_wait = true,
+	};
+	struct sample_program sample = { .cpu_count = 0 };
+	const struct wall_settings wall_settings = { .everyone = true, .types = &sample.types };
+	struct counts counts = { 0 };
+	struct wall wall = { 0 };
+	struct error e;
+	int asks[2], answers[2], status;
+	char byte = 0;
+
+	(void)state;
+	load(&sample, &settings, &counts);
+	assert_int_equal(wall_open(&wall, &wall_settings, &e), 0);
+	for (bool late = false;; late = true) {
+		struct waits *w = &sample.waits;
+		int64_t offset = wall_clock_offset(&wall);
+		pid_t child;
+
+		assert_int_equal(pipe(asks) || pipe(answers), 0);
+		if (!late)
+			assert_int_equal(waits_attach(w, sample.bpf, false, sample.cpu_count, &e),
+					 0);
+		if (!w->waking)
+			skip();
+		assert_int_equal(waits_begin(w, offset, NULL, &e), 0);
+		child = start_answering(asks, answers);
+		if (late)
+			assert_int_equal(
+				waits_end(w, offset, sample.arena, false, &sample.barrier, &e), 0);
+		else
+			*w->paused = 1; /* as waits_end() begins */
+		assert_int_equal(write(asks[1], &byte, 1), 1);
+		assert_int_equal(read(answers[0], &byte, 1), 1);
+		if (!late)
+			assert_int_equal(
+				waits_end(w, offset, sample.arena, false, &sample.barrier, &e), 0);
+		check_woken(&sample, child, !late);
+		assert_int_equal(waits_begin(w, offset, NULL, &e), 0);
+		assert_int_equal(waits_end(w, offset, sample.arena, late, &sample.barrier, &e), 0);
+		check_woken(&sample, child, late);
+		for (int i = 0; i < 2; i++) {
+			close(asks[i]);
+			close(answers[i]);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (late)
+			break;
+	}
+	wall_free(&wall);
+	sample_program_free(&sample);
+	counts_free(&counts);
+}
+
+__attribute__((noinline)) static void nap(long ms, size_t deeper)
+{
+	const struct timespec length = { .tv_nsec = ms * 1000000 };
+	volatile char frame[64 + deeper];
+
+	frame[0] = frame[deeper] = 0;
+	assert_int_equal(nanosleep(&length, NULL), 0);
+	assert_int_equal(frame[0], frame[deeper]);
+}
+
+/*
+ * Sleeps five times for 1 ms, and for 20 ms at another place, when the programs have taken such a
+ * part of what they may. Sets how long waits with, and without, their stack took.
+ */
+static void sleep_at_budget(struct sample_program *sample, const struct wall *wall,
+			    unsigned int per_cent, uint64_t *with_ns, uint64_t *without_ns)
+{
+	struct counts counts = { 0 }, wakers = { 0 };
+	struct waits *w = &sample->waits;
+	int64_t offset = wall_clock_offset(wall);
+	struct error e;
+
+	assert_int_equal(waits_begin(w, offset, NULL, &e), 0);
+	for (size_t i = 0; i < w->cpus; i++) {
+		w->counters[i].begin_ns = 1; /* the clock has run since the machine began */
+		w->counters[i].timed_ns = (now_ns() + offset) / 100 * per_cent / WAIT_TIMED_PART;
+	}
+	for (int i = 0; i < 5; i++) {
+		nap(1, 0);
+		nap(20, 512);
+	}
+	assert_int_equal(waits_end(w, offset, sample->arena, false, &sample->barrier, &e), 0);
+	assert_int_equal(waits_take(w, sample->arena, UINT64_MAX, &counts, &wakers), 0);
+	*with_ns = *without_ns = 0;
+	for (size_t i = 0; i < counts.count; i++) {
+		const struct counted *wait = &counts.samples[i];
+
+		if (sample_id_tid(wait->id) == (uint32_t)gettid() && wait->cpu == WAIT_SLEEP)
+			*(wait->user_depth ? with_ns : without_ns) += wait->count;
+	}
+	counts_free(&counts);
+	counts_free(&wakers);
+}
+
+/* Where they take too much time, waits have no stack: first those that will be short. */
+static void test_spared_stacks(void **state)
+{
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER,
+		.everyone = true,
+		.stacks = true,
+		.windows = true,
+		.waits = true,
+		.waits_percent = 100,
+	};
+	struct sample_program sample = { .cpu_count = 0 };
+	const struct wall_settings wall_settings = { .everyone = true, .types = &sample.types };
+	struct counts counts = { 0 };
+	uint64_t with_ns, without_ns;
+	struct wall wall = { 0 };
+	struct error e;
+
+	(void)state;
+	load(&sample, &settings, &counts);
+	assert_int_equal(wall_open(&wall, &wall_settings, &e), 0);
+	assert_int_equal(waits_attach(&sample.waits, sample.bpf, false, sample.cpu_count, &e), 0);
+	sleep_at_budget(&sample, &wall, 50, &with_ns, &without_ns);
+	assert_true(with_ns > 100000000 && !without_ns);
+	sleep_at_budget(&sample, &wall, 85, &with_ns, &without_ns);
+	assert_true(with_ns > 100000000 && without_ns);
+	sleep_at_budget(&sample, &wall, 120, &with_ns, &without_ns);
+	assert_true(!with_ns && without_ns > 100000000);
+	wall_free(&wall);
+	sample_program_free(&sample);
+	counts_free(&counts);
+}
+
 /* A program of perf events as one of a socket: whose context, the packet, has not what it reads. */
 static int load_refused(void *object)
 {
@@ -881,7 +1081,7 @@ static void test_parts_without_types(void **state)
 		assert_int_equal(bpf_map__btf_value_type_id(part), 0);
 		parts++;
 	}
-	assert_int_equal(parts, UNWIND_TABLES);
+	assert_int_equal(parts, UNWIND_TABLES + 3); /* two ring buffers, and values of contexts */
 	sample_bpf__destroy(bpf);
 }
 
@@ -905,6 +1105,8 @@ int main(void)
 		cmocka_unit_test(test_live_family),
 		cmocka_unit_test(test_unseen_switches),
 		cmocka_unit_test(test_shares_of_waits),
+		cmocka_unit_test(test_woken_in_a_cut),
+		cmocka_unit_test(test_spared_stacks),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_parts_without_types),
 	};

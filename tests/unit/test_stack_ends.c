@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "print_fixture.h"
-#include "report/stack_ends.h"
+#include "report/totals.h"
 
 /* So many of 1000 stacks in user space are complete. */
 static struct profile *new_profile(const char *stacks, uint64_t complete)

@@ -28,8 +28,49 @@
 #include "util/memory.h"
 #include "util/number.h"
 #include "util/proc.h"
+#include "util/radix_sort.h"
 #include "util/table.h"
 #include "util/utf8.h"
+
+struct sorted {
+	uint64_t key;
+	uint32_t minor, place;
+};
+
+static uint64_t sorted_key(const void *element)
+{
+	return ((const struct sorted *)element)->key;
+}
+
+static uint64_t sorted_minor(const void *element)
+{
+	return ((const struct sorted *)element)->minor;
+}
+
+static void test_radix_sort(void **state)
+{
+	enum {
+		COUNT = 5000
+	};
+	static struct sorted list[COUNT];
+	uint64_t random = 1;
+
+	(void)state;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		random = hash_u64(random, i);
+		/* Short and long numbers, some of them equal. */
+		list[i] = (struct sorted){ i % 3 ? random % 100 : random, random >> 33, i };
+	}
+	assert_int_equal(radix_sort(list, COUNT, sizeof(*list), sorted_minor), 0);
+	assert_int_equal(radix_sort(list, COUNT, sizeof(*list), sorted_key), 0);
+	for (uint32_t i = 1; i < COUNT; i++) {
+		const struct sorted *a = &list[i - 1], *b = &list[i];
+
+		assert_true(a->key < b->key ||
+			    (a->key == b->key && (a->minor < b->minor ||
+						  (a->minor == b->minor && a->place < b->place))));
+	}
+}
 
 static void test_number(void **state)
 {
@@ -847,6 +888,7 @@ int main(void)
 		cmocka_unit_test(test_file_answers),
 		cmocka_unit_test_setup_teardown(test_file_link, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(test_file_errors, make_directory, remove_directory),
+		cmocka_unit_test(test_radix_sort),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_elf_header),
 		cmocka_unit_test(test_elf_build_id),

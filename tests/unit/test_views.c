@@ -13,7 +13,6 @@
 #include "report/flat/flat.h"
 #include "report/report.h"
 #include "report/rows.h"
-#include "report/table.h"
 
 /* ---- profiles ---- */
 
@@ -153,7 +152,7 @@ static void test_fields(void **state)
 			    "   1  10.00      1   10.00  [unknown]     -  [no pc]   [unknown]\n"
 			    "   1  10.00      1   10.00  [unknown]     -  x+0x30    x\n"
 			    "   0   0.00      2   20.00  own.c        99  outer     x\n");
-	assert_string_equal(by(p, "thread"), "samples       %    cum%  pid  tid  name\n"
+	assert_string_equal(by(p, "thread"), "samples       %    cum%  pid  tid  comm\n"
 					     "     10  100.00  100.00    -    -  [unknown]\n");
 	profile_free(p);
 }
@@ -196,12 +195,12 @@ static void test_labels(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
 		add_sample(p, &labels[i], (const uint32_t[]){ pc, pc }, 2, 10 - i, 0);
-	assert_string_equal(by(p, "process"), "samples      %    cum%  pid  name\n"
+	assert_string_equal(by(p, "process"), "samples      %    cum%  pid  comm\n"
 					      "     27  60.00   60.00    7  main\n"
 					      "      7  15.56   75.56    -  a\n"
 					      "      6  13.33   88.89    -  b\n"
 					      "      5  11.11  100.00    9  other\n");
-	assert_string_equal(by(p, "thread"), "samples      %    cum%  pid  tid  name\n"
+	assert_string_equal(by(p, "thread"), "samples      %    cum%  pid  tid  comm\n"
 					     "     10  22.22   22.22    7    8  worker\n"
 					     "      9  20.00   42.22    7    7  main\n"
 					     "      8  17.78   60.00    7    8  idle\n"
@@ -232,7 +231,7 @@ static void test_process_names(void **state)
 	p->totals.known = true;
 	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
 		add_sample(p, &labels[i], &pc, 1, 1 + i, 0);
-	assert_string_equal(by(p, "process"), "samples      %    cum%  pid  name\n"
+	assert_string_equal(by(p, "process"), "samples      %    cum%  pid  comm\n"
 					      "      9  60.00   60.00    9  java\n"
 					      "      6  40.00  100.00    7  program\n");
 	profile_free(p);
@@ -265,23 +264,23 @@ static void test_code_by_labels(void **state)
 	add_sample(p, &b, (const uint32_t[]){ f }, 1, 2, 0);
 	add_sample(p, NULL, NULL, 0, 1, 0);
 	assert_string_equal(by_fields(p, ROW_COMM | ROW_FUNCTION | ROW_IMAGE, NULL),
-			    "self  self%  total  total%  name       function  image\n"
+			    "self  self%  total  total%  comm       function  image\n"
 			    "   6  60.00      6   60.00  a          f         x\n"
 			    "   3  30.00      3   30.00  w          f         x\n"
 			    "   1  10.00      1   10.00  [unknown]  [no pc]   [unknown]\n"
 			    "   0   0.00      4   40.00  a          main      exe\n"
 			    "   0   0.00      3   30.00  w          main      exe\n");
 	assert_string_equal(by_fields(p, ROW_PROCESS | ROW_COMM | ROW_IMAGE, NULL),
-			    "self  self%  total  total%  pid  name       image\n"
+			    "self  self%  total  total%  pid  comm       image\n"
 			    "   7  70.00      7   70.00    7  a          x\n"
 			    "   2  20.00      2   20.00    9  a          x\n"
 			    "   1  10.00      1   10.00    -  [unknown]  [unknown]\n"
 			    "   0   0.00      7   70.00    7  a          exe\n");
 	assert_string_equal(by_fields(p, ROW_COMM | ROW_FUNCTION | ROW_IMAGE, "exe"),
-			    "self  self%  total  total%  name  function  image\n"
+			    "self  self%  total  total%  comm  function  image\n"
 			    "   0   0.00      4   40.00  a     main      exe\n"
 			    "   0   0.00      3   30.00  w     main      exe\n");
-	assert_string_equal(by(p, "comm"), "samples      %    cum%  name\n"
+	assert_string_equal(by(p, "comm"), "samples      %    cum%  comm\n"
 					   "      6  60.00   60.00  a\n"
 					   "      3  30.00   90.00  w\n"
 					   "      1  10.00  100.00  [unknown]\n");
@@ -306,7 +305,7 @@ static void test_calls_by_labels(void **state)
 	assert_int_equal(profile_add_labels(p, &a, &arc.labels), 0);
 	assert_int_equal(profile_add_arc(p, &arc, &cost), 0);
 	assert_string_equal(by_fields(p, ROW_COMM | ROW_FUNCTION | ROW_IMAGE, NULL),
-			    "self  self%  total  total%  name  function  image\n"
+			    "self  self%  total  total%  comm  function  image\n"
 			    "  60  60.00     60   60.00  b     f         exe\n"
 			    "  30  30.00     30   30.00  a     f         exe\n"
 			    "  10  10.00     40   40.00  a     main      exe\n");
@@ -498,36 +497,33 @@ static void test_table_fits(void **state)
 {
 	const char *cells[] = { "1", "2",     "a_name_that_goes_on_and_on", "x", "100",
 				"",  "short", "a_place_that_does, too" };
-	struct table t = { .describe = some_columns, .context = cells, .row_count = 2 };
 	FILE *out = print_begin();
 
 	(void)state;
-	assert_string_equal(print_end(out, table_print(&t, out)),
+	assert_string_equal(print_end(out, table_print(some_columns, cells, 2, 0, 0, out)),
 			    "  n  more  name                        place\n"
 			    "  1     2  a_name_that_goes_on_and_on  x\n"
 			    "100        short                       a_place_that_does, too\n");
-	t.width = 40;
 	out = print_begin();
-	assert_string_equal(print_end(out, table_print(&t, out)),
+	assert_string_equal(print_end(out, table_print(some_columns, cells, 2, 40, 0, out)),
 			    "  n  name                   place\n"
 			    "  1  a_name_th...on_and_on  x\n"
 			    "100  short                  a_pla... too\n");
-	t.width = 31;
 	out = print_begin();
-	assert_string_equal(print_end(out, table_print(&t, out)),
+	assert_string_equal(print_end(out, table_print(some_columns, cells, 2, 31, 0, out)),
 			    "  n  name          place\n"
 			    "  1  a_nam...d_on  x\n"
 			    "100  short         a_pla... too\n");
-	t.width = 30;
 	out = print_begin();
-	assert_string_equal(print_end(out, table_print(&t, out)), "  n  name\n"
-								  "  1  a_name_that...s_on_and_on\n"
-								  "100  short\n");
-	t.width = 1;
+	assert_string_equal(print_end(out, table_print(some_columns, cells, 2, 30, 0, out)),
+			    "  n  name\n"
+			    "  1  a_name_that...s_on_and_on\n"
+			    "100  short\n");
 	out = print_begin();
-	assert_string_equal(print_end(out, table_print(&t, out)), "  n  name\n"
-								  "  1  a_nam...d_on\n"
-								  "100  short\n");
+	assert_string_equal(print_end(out, table_print(some_columns, cells, 2, 1, 0, out)),
+			    "  n  name\n"
+			    "  1  a_nam...d_on\n"
+			    "100  short\n");
 }
 
 /* ---- disassembly ---- */

@@ -14,8 +14,18 @@ static const struct capture_mapping libc = { .image = 2 };
 
 #define FRAMES_MAX 8
 
+/* A function of a script: each of its lines has four instructions. */
+static const struct language_code script = {
+	.language = LANGUAGE_PYTHON,
+	.version = 0x30b,
+	.line = 1,
+	.lines_bytes = 4,
+	.lines = { 0x80 | 13 << 3 | 3, 0, 0x80 | 13 << 3 | 3, 1 << 1 },
+};
+
 /*
- * A stack from the leaf on: lower-case letters are functions of the library, others of the program.
+ * A stack from the leaf on: lower-case letters are functions of the library, others of the program;
+ * digits are instructions of the script.
  * Waits of thread `tid` for this reason.
  */
 struct wait {
@@ -55,10 +65,16 @@ static struct capture_sample sample_of(struct wait *wait)
 	};
 
 	for (const char *c = wait->stack; *c; c++)
-		wait->frames[sample.depth++] = (struct capture_frame){
-			.pc = 0x1000 * (uint64_t)*c,
-			.mapping = *c >= 'a' && *c <= 'z' ? &libc : &program,
-		};
+		if (*c >= '0' && *c <= '9')
+			wait->frames[sample.depth++] = (struct capture_frame){
+				.pc = language_word(LANGUAGE_PYTHON, 0x1000, *c - '0'),
+				.code = &script,
+			};
+		else
+			wait->frames[sample.depth++] = (struct capture_frame){
+				.pc = 0x1000 * (uint64_t)*c,
+				.mapping = *c >= 'a' && *c <= 'z' ? &libc : &program,
+			};
 	sample.frames = wait->frames;
 	sample.user_depth = sample.depth;
 	return sample;
@@ -128,7 +144,7 @@ static void test_unclear(void **state)
 	EXPECT("[idle: poll]", WAIT("eLM", 1, WAIT_POLL),
 	       CUT_WAIT("e", 1, WAIT_POLL, UNWIND_UNREADABLE), WAIT("rHLM", 1, WAIT_SOCKET));
 	/* Without a stack. */
-	EXPECT("[blocked: pipe]", WAIT("", 1, WAIT_PIPE), WAIT("rBAM", 1, WAIT_PIPE));
+	EXPECT("[undecided: pipe]", WAIT("", 1, WAIT_PIPE), WAIT("rBAM", 1, WAIT_PIPE));
 }
 
 static void test_facts(void **state)
@@ -144,6 +160,9 @@ static void test_facts(void **state)
 	EXPECT("[blocked: socket]", ROLE("rLM", WAIT_SOCKET, WAIT_ASKS));
 	EXPECT("[blocked: poll]", ROLE("rLM", WAIT_POLL, WAIT_ASKS));
 	EXPECT("[blocked: pipe]", ROLE("wLM", WAIT_PIPE, WAIT_SENDS));
+	EXPECT("[blocked: socket]", ROLE("", WAIT_SOCKET, WAIT_ASKS));
+	EXPECT("[idle: socket]", ROLE("", WAIT_SOCKET, WAIT_SERVES));
+	EXPECT("[blocked: lock]", WAIT("", 1, WAIT_LOCK));
 	/* They are no loop, either. */
 	EXPECT("[idle: pipe]", WAIT("rLM", 1, WAIT_PIPE), ROLE("wXM", WAIT_PIPE, WAIT_SENDS));
 	/* A client. */
@@ -153,12 +172,21 @@ static void test_facts(void **state)
 	EXPECT("[runnable: no free CPU]", WAIT("rM", 1, WAIT_CPU));
 }
 
+/* An interpreter that runs a line by other instructions, and by other functions, from now on. */
+static void test_script(void **state)
+{
+	(void)state;
+	EXPECT("[idle: poll]", WAIT("eAB0M", 1, WAIT_POLL), WAIT("eC1M", 1, WAIT_POLL));
+	EXPECT("[blocked: poll]", WAIT("eA0M", 1, WAIT_POLL), WAIT("eA4M", 1, WAIT_POLL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_unclear),
 		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_script),
 	};
 
 	return cmocka_run_group_tests_name("wait_place", tests, NULL, NULL);

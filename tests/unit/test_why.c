@@ -12,6 +12,7 @@
 
 #include "format/format.h"
 #include "profile/thread_state.h"
+#include "record/wait_names.h"
 #include "report/chain.h"
 #include "report/why.h"
 #include "util/clock.h"
@@ -20,14 +21,19 @@
 #define BEGIN_NS    1000000000000000000ULL
 #define DURATION_MS 1000
 
+/* Names that begin with _ are of functions of the C library. */
 static uint32_t location_of(struct profile *p, const char *name)
 {
 	struct profile_function f = { name, name, "", 0 };
+	uint32_t location, image, mapping = PROFILE_NONE;
 	struct profile_line line = { 0 };
-	uint32_t location;
 
+	if (*name == '_') {
+		assert_int_equal(profile_add_image(p, "/lib/libc.so.6", NULL, 0, &image), 0);
+		assert_int_equal(profile_add_mapping(p, 0, 4096, 0, image, &mapping), 0);
+	}
 	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
-	assert_int_equal(profile_add_line_location(p, 0, PROFILE_NONE, &line, 1, &location), 0);
+	assert_int_equal(profile_add_line_location(p, 0, mapping, &line, 1, &location), 0);
 	return location;
 }
 
@@ -42,9 +48,12 @@ static uint64_t time_of(double ms)
  *	A 10+20 blocked lock@f<g B	from 10 ms on A was blocked for 20 ms, in f, that g called,
  *					until B woke it
  *	A 10+20 blocked poll timer	an interrupt woke it; -: nobody is known
+ *	A 10+20 undecided poll B	this wait has no stack
  *	A 30+5 runnable 1		it then got CPU 1; -: unknown
  *	A 12 tick burn<main		at 12 ms it was in burn, which main had called
  *	A 10+20 call f			it called f then
+ *	... whom B			the same of a lock, which B has
+ *	... for q1			the same, with the label query
  *	A wall 100 40			it lived for 100 ms, of which it was on a CPU for 40
  *	A 750+0 blocked lock -		it was blocked for 750 ms, it is unknown when
  */
@@ -52,7 +61,9 @@ static void add_event(struct profile *p, const char *event)
 {
 	char thread[16], what[32], state[32] = "", reason[64] = "-", waker[32] = "-";
 	char leaf[128], name[64], *rest;
-	struct profile_tag tags[2];
+	struct profile_tag tags[4];
+	const char *query = strstr(event, " for "), *whom = strstr(event, " whom ");
+	char peer[32];
 	struct profile_labels labels = { .pid = 1, .tag_count = 0, .tags = tags };
 	double since, length = 0;
 	uint32_t frames[8], depth = 1, sample, number;
@@ -63,6 +74,15 @@ static void add_event(struct profile *p, const char *event)
 		    4);
 	labels.tid = (unsigned char)*thread;
 	labels.comm = thread;
+	if (query)
+		tags[labels.tag_count++] =
+			(struct profile_tag){ "query", query + strlen(" for "), 0, "" };
+	if (whom) {
+		snprintf(peer, sizeof(peer), "%c (%d)", whom[6], whom[6]);
+		tags[labels.tag_count++] = (struct profile_tag){ "peer", peer, 0, "" };
+	}
+	if (strncmp(waker, "for", 3) == 0)
+		strcpy(waker, "-");
 	if (strcmp(what, "wall") == 0) {
 		struct profile_wall wall = { .threads = 1 };
 
@@ -179,7 +199,7 @@ static void check_chain(double since, double until, const char *expected, const 
 	size_t size, all_size;
 	FILE *out = open_memstream(&text, &size), *compact = open_memstream(&all, &all_size);
 
-	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(segments_make(p, "query", &s), 0);
 	assert_int_equal(why_select(&s, "A", false, &threads), 0);
 	assert_int_equal(threads.count, 1);
 	check_sums(&s, threads.list[0], &interval);
@@ -259,6 +279,59 @@ static void test_child(void **state)
 	      "A (65) on CPU 10\n",
 	      "A 10+90 blocked child C", "C 15+2 runnable -", "C 30+30 idle sleep timer",
 	      "C wall 82 50", "A wall 1000 910");
+}
+
+/* It is unknown when X left its CPU, as a wait of it was lost; but not later than Y got it. */
+static void test_next_on_cpu(void **state)
+{
+	(void)state;
+	CHECK(30, 50,
+	      "A (65) runnable (no free CPU) 20\n"
+	      "  meanwhile on that CPU: Y (89) 20\n",
+	      "A 30+20 runnable 1", "A 60+1 blocked pipe -", "X 0+5 runnable 1",
+	      "Y 10+10 runnable 1", "Y 60+100 blocked pipe -");
+}
+
+/* P made C when A asked for it: what A waited for before is what P did. */
+static void test_creator(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: poll, woken by C (67) 95\n"
+	      "  C (67) on CPU 58\n"
+	      "  P (80) on CPU 34\n"
+	      "  C (67) runnable (no free CPU) 2\n"
+	      "    unknown: which CPU it got 2\n"
+	      "  C (67) blocked: start, woken by P (80) 1\n"
+	      "    P (80) on CPU 1\n"
+	      "A (65) on CPU 5\n",
+	      "A 5+95 blocked poll C", "P 0+4 idle accept A", "P 50+1 blocked pipe -",
+	      "C 39+1 blocked start P", "C 40+2 runnable -", "C wall 500 497");
+	/* Files may say that two threads made each other. */
+	CHECK(0, 100,
+	      "A (65) blocked: poll, woken by C (67) 95\n"
+	      "  C (67) on CPU 60\n"
+	      "  unknown: threads wait for each other in a circle 34\n"
+	      "  C (67) blocked: start, woken by P (80) 1\n"
+	      "    P (80) blocked: start, woken by C (67) 1\n"
+	      "      C (67) blocked: start, woken by P (80) 1\n"
+	      "        unknown: threads wait for each other in a circle 1\n"
+	      "A (65) on CPU 5\n",
+	      "A 5+95 blocked poll C", "P 39+1 blocked start C", "P wall 500 499",
+	      "C 39+1 blocked start P", "C wall 500 499");
+}
+
+/* A lock that B still has when the recording ends; and a wait of which nobody knows for whom it is.
+ */
+static void test_not_ended(void **state)
+{
+	(void)state;
+	CHECK(900, 1000,
+	      "A (65) blocked: lock, held by B (66) 100\n"
+	      "  B (66) on CPU 60\n"
+	      "  B (66) blocked: pipe 40\n"
+	      "    unknown: the wait had not ended 40\n",
+	      "A 800+200 blocked lock - whom B", "B 960+40 blocked pipe -", "B 1+1 blocked pipe C");
 }
 
 /* The time limit of a poll is not the cause if it goes on; of a sleep it is. */
@@ -357,6 +430,21 @@ static void test_convoy(void **state)
 	      "H 200+1 blocked pipe -");
 }
 
+/* Who calls the C library counts, if it is there. */
+static void test_functions(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) on CPU 80\n"
+	      "  save 40\n"
+	      "  _start_thread 20\n"
+	      "  sum 20\n"
+	      "A (65) blocked: disk, woken by interrupt: disk, in save 20\n",
+	      "A 0+20 blocked disk@_write<save disk", "A 30 tick _write<save<main",
+	      "A 40 tick _copy<_write<save<main", "A 50 tick _start_thread<_clone",
+	      "A 60 tick sum<main");
+}
+
 /* What only waits for others is no place; what waits at two places are two parts. */
 static void test_places(void **state)
 {
@@ -381,6 +469,37 @@ static void test_circle(void **state)
 	      "      unknown: threads wait for each other in a circle 99\n"
 	      "A (65) on CPU 1\n",
 	      "A 0+99 blocked lock B", "B 0+100 blocked pipe A");
+	/* A woke B before it slept; B's CPU, which its host had taken away, noticed it at 15 ms. */
+	CHECK(0, 100,
+	      "A (65) blocked: socket, woken by B (66) 90\n"
+	      "  B (66) on CPU 80\n"
+	      "  B (66) runnable (no free CPU) 10\n"
+	      "    meanwhile on that CPU: nothing that was recorded 10\n"
+	      "A (65) on CPU 10\n",
+	      "A 10+90 blocked socket B", "B 5+10 blocked pipe A", "B 15+5 runnable 0");
+	/* And if B had no work before. */
+	CHECK(10, 100,
+	      "A (65) blocked: socket, woken by B (66) 90\n"
+	      "  B (66) on CPU 80\n"
+	      "  B (66) runnable (no free CPU) 10\n"
+	      "    meanwhile on that CPU: nothing that was recorded 10\n",
+	      "A 10+90 blocked socket B", "B 5+10 idle socket A", "B 15+5 runnable 0");
+	/* Through C; and B got a CPU at once. */
+	CHECK(0, 100,
+	      "A (65) blocked: socket, woken by C (67) 90\n"
+	      "  C (67) blocked: lock, woken by B (66) 70\n"
+	      "    B (66) on CPU 66\n"
+	      "    B (66) runnable (no free CPU) 4\n"
+	      "      unknown: which CPU it got 4\n"
+	      "  C (67) on CPU 20\n"
+	      "A (65) on CPU 10\n",
+	      "A 10+90 blocked socket C", "C 10+70 blocked lock B", "B 5+9 blocked pipe A");
+	/* It was A that slept then: what it did before, it did awake. */
+	CHECK(0, 100,
+	      "A (65) blocked: socket, woken by B (66) 60\n"
+	      "  B (66) on CPU 60\n"
+	      "A (65) on CPU 40\n",
+	      "A 40+60 blocked socket B", "B 5+30 blocked pipe A");
 }
 
 /* Waits that overlap, or go back, are cut; a recording without all waits is not sure of the rest.
@@ -427,7 +546,7 @@ static void test_lives(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(segments_make(p, "query", &s), 0);
 	assert_int_equal(why_select(&s, "1", true, &threads), 0);
 	assert_int_equal(why_print_turns(&s, &threads, &options, &count, out), 0);
 	fclose(out);
@@ -457,7 +576,7 @@ static void check_turns(const char *const *events, const struct why_options *opt
 	FILE *out = open_memstream(&text, &size);
 
 	setenv("TZ", "UTC", 1);
-	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(segments_make(p, "query", &s), 0);
 	assert_int_equal(why_select(&s, "1", true, &threads), 0);
 	assert_int_equal(why_print_turns(&s, &threads, options, &count, out), 0);
 	fclose(out);
@@ -531,7 +650,7 @@ static void check_without(const char *what, double expected_ms)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(segments_make(p, "query", &s), 0);
 	assert_int_equal(why_select(&s, "A", false, &threads), 0);
 	assert_int_equal(why_print_interval(&s, &threads, &interval, &options, out), 0);
 	fclose(out);
@@ -614,7 +733,7 @@ static void test_many(void **state)
 					       time_of(drand48() * DURATION_MS),
 					       (uint64_t)(lrand48() % 3000), 0),
 				 0);
-	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(segments_make(p, "query", &s), 0);
 	for (uint32_t i = 0; i < s.thread_count; i++)
 		check_sums(&s, i, &all);
 	assert_int_equal(chain_begin(&c, &s, true), 0);
@@ -622,6 +741,114 @@ static void test_many(void **state)
 		assert_int_equal(chain_add(&c, i, &all), 0);
 	assert_true(c.steps < 100000000);
 	chain_free(&c);
+	segments_free(&s);
+	profile_free(p);
+}
+
+/* The states of waits, with their milliseconds, once functions have names. */
+static void check_states(const char *expected, const char *const *events)
+{
+	struct profile *p = record(events);
+	char *all = NULL;
+	size_t size;
+	FILE *out = open_memstream(&all, &size);
+
+	for (int i = 0; i < 2; i++) /* the second time, as in a file, nothing changes */
+		assert_int_equal(wait_names_apply(p), 0);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_location *leaf =
+			&p->locations[p->frames[p->samples[i].first_frame]];
+
+		fprintf(out, "%s %s %g\n", p->labels[p->samples[i].labels].comm,
+			p->functions[p->lines[leaf->first_line].function].name,
+			(double)p->values[i * p->value_type_count + 2] / 1e6);
+	}
+	fclose(out);
+	assert_string_equal(all, expected);
+	free(all);
+	profile_free(p);
+}
+
+#define CHECK_STATES(expected, ...) \
+	check_states(expected, (const char *const[]){ __VA_ARGS__, NULL })
+
+/* Waits without a stack have the state of others of their thread, or process. */
+static void test_undecided(void **state)
+{
+	(void)state;
+	/* Most of the time counts, of waits for the same reason. */
+	CHECK_STATES("A [idle: condition] 20\nA [idle: condition] 60\nA [blocked: condition] 50\n"
+		     "A [blocked: pipe] 30\nA [blocked: pipe] 90\n",
+		     "A 0+20 undecided condition -", "A 20+60 idle condition@get -",
+		     "A 100+50 blocked condition@ask -", "A 200+30 undecided pipe -",
+		     "A 300+90 blocked pipe@read -");
+	/* The names of functions say that B ends waits for a lock: C those for work. */
+	CHECK_STATES("A [blocked: condition] 20\nA [idle: condition] 30\n"
+		     "A [blocked: lock] 10\nA [idle: condition] 90\n",
+		     "A 0+20 undecided condition B", "A 20+30 undecided condition C",
+		     "A 100+10 blocked condition@take_gil B", "A 200+90 idle condition@get C");
+	/* The thread's own before those that the same waker ended of another one. */
+	CHECK_STATES("A [blocked: poll] 20\nA [blocked: poll] 30\nD [idle: poll] 40\n"
+		     "E [idle: poll] 10\nE [blocked: poll] 5\n",
+		     "A 0+20 undecided poll C", "A 100+30 blocked poll@ask B",
+		     "D 200+40 idle poll@loop C", "E 300+10 undecided poll C",
+		     "E 400+5 undecided poll B");
+	/* Nothing is known. */
+	CHECK_STATES("A [blocked: event] 20\nA [idle: poll] 30\n", "A 0+20 undecided event -",
+		     "A 100+30 idle poll@loop -");
+}
+
+/* For whom threads worked: a waiter, and who ended the wait. */
+static void test_labels(void **state)
+{
+	static const char *const events[] = { "A 0+10 idle socket C",
+					      "A 20+40 blocked lock B for q1",
+					      "A 70+5 runnable 1 for q1",
+					      "A 80+10 idle socket C",
+					      "A 92+2 blocked disk disk for q2",
+					      "A 95+4 idle socket C",
+					      "B 5+1 idle sleep timer",
+					      "B 30 tick hold for q3",
+					      "B 58+12 blocked disk disk for q3",
+					      NULL };
+	const struct why_options options = { .percent = 0, .by_label = true },
+				 some = { .percent = 0, .json = true, .pattern = "q[2]" };
+	struct profile *p = record(events);
+	struct why_threads threads = { 0 };
+	struct segments s;
+	size_t size, count = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	check_chain(10, 80,
+		    "A (65) blocked: lock, woken by B (66); query: q1 40\n"
+		    "  B (66) on CPU; query: q3 38\n"
+		    "    hold 38\n"
+		    "  B (66) blocked: disk, woken by interrupt: disk; query: q3 2\n"
+		    "A (65) on CPU; query: q1 25\n"
+		    "A (65) runnable (no free CPU); query: q1 5\n"
+		    "  meanwhile on that CPU: nothing that was recorded 5\n",
+		    events);
+	assert_int_equal(segments_make(p, "query", &s), 0);
+	assert_int_equal(why_select(&s, "A", false, &threads), 0);
+	assert_int_equal(why_print_turns(&s, &threads, &options, &count, out), 0);
+	assert_int_equal(count, 2);
+	fflush(out);
+	assert_non_null(strstr(text, "     70.000         1       70.000       70.000  q1\n"
+				     "      5.000         1        5.000        5.000  q2\n"
+				     "\nq1\n1 turn: "));
+	assert_int_equal(why_print_turns(&s, &threads, &some, &count, out), 0);
+	assert_int_equal(count, 1);
+	fclose(out);
+	assert_non_null(strstr(text, "\"q2\""));
+	free(text);
+	free(threads.list);
+	segments_free(&s);
+	profile_free(p);
+	/* Without a label there is none. */
+	assert_int_equal(segments_make(p = record(events + 8), "route", &s), 0);
+	assert_null(s.label);
 	segments_free(&s);
 	profile_free(p);
 }
@@ -665,7 +892,7 @@ static void test_sum(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(segments_make(p, "query", &s), 0);
 	assert_int_equal(why_select(&s, "A", false, &threads), 0);
 	assert_int_equal(why_sum(&s, &threads, &interval, &sum), 0);
 	profile_free(p);
@@ -721,7 +948,7 @@ static void test_crowd(void **state)
 					       time_of(drand48() * DURATION_MS),
 					       (uint64_t)(lrand48() % 30000000), WAIT_NO_CPU),
 				 0);
-	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(segments_make(p, "query", &s), 0);
 	assert_int_equal(chain_begin(&c, &s, false), 0);
 	for (uint32_t i = 1; i < 10; i++)
 		assert_int_equal(chain_add(&c, i, &all), 0);
@@ -736,26 +963,19 @@ static void test_crowd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lock),
-		cmocka_unit_test(test_three_deep),
-		cmocka_unit_test(test_child),
-		cmocka_unit_test(test_timers),
-		cmocka_unit_test(test_false_wakeups),
-		cmocka_unit_test(test_interrupts),
-		cmocka_unit_test(test_idle_meanwhile),
-		cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_convoy),
-		cmocka_unit_test(test_circle),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_lives),
-		cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_without),
-		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_lock),	    cmocka_unit_test(test_three_deep),
+		cmocka_unit_test(test_child),	    cmocka_unit_test(test_creator),
+		cmocka_unit_test(test_not_ended),   cmocka_unit_test(test_timers),
+		cmocka_unit_test(test_next_on_cpu), cmocka_unit_test(test_false_wakeups),
+		cmocka_unit_test(test_interrupts),  cmocka_unit_test(test_idle_meanwhile),
+		cmocka_unit_test(test_queue),	    cmocka_unit_test(test_convoy),
+		cmocka_unit_test(test_circle),	    cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_turns),	    cmocka_unit_test(test_many),
+		cmocka_unit_test(test_crowd),	    cmocka_unit_test(test_places),
+		cmocka_unit_test(test_functions),   cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_sum),	    cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_without),	    cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_undecided),   cmocka_unit_test(test_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
  * to a step later, by chance; "=10": they are no ticks but waits of 10 ms, one after the other;
  * "=10>17:web": which thread 17, "web", ended; "=10#1": with CPU 1 the thread got next.
  *
- *     FIRST STEP COUNT PID TID NAME FUNCTION;FUNCTION...
+ *     FIRST STEP COUNT PID TID NAME[,LABEL=TEXT|,LABEL=#NUMBER]... FUNCTION;FUNCTION...
  *
  * Lines that are empty or begin with # are not read. The first function is the outermost. With
  * "values" as a fifth argument, each sample also has a value that is no time; with "wall", the time
@@ -25,6 +25,7 @@
 #include "util/clock.h"
 
 #define DEPTH_MAX 16
+#define TAGS_MAX  16
 
 static void check(int err, const char *what)
 {
@@ -51,16 +52,27 @@ static void add_line(struct profile *p, uint32_t mapping, char *text, bool wall)
 {
 	double first_ms, step_ms;
 	uint64_t count;
-	struct profile_tag tags[2];
+	struct profile_tag tags[TAGS_MAX + 2];
 	struct profile_labels labels = { .tags = tags };
-	char step[64], tid[16], waker[32], name[64], stack[1024], *rest = stack, *function;
+	char step[64], tid[16], waker[32], name[256], stack[1024], *rest = stack, *function,
+								   *tag = name, *label_text;
 	uint32_t frames[DEPTH_MAX], leaf_first[DEPTH_MAX], depth = 0, label, sample;
 	int64_t values[3] = { 0 };
 
-	check(sscanf(text, "%lf %63s %" SCNu64 " %" SCNu32 " %" SCNu32 " %63s %1023[^\n]",
+	check(sscanf(text, "%lf %63s %" SCNu64 " %" SCNu32 " %" SCNu32 " %255s %1023[^\n]",
 		     &first_ms, step, &count, &labels.pid, &labels.tid, name, stack) != 7,
 	      text);
-	labels.comm = name;
+	labels.comm = strsep(&tag, ",");
+	while ((label_text = strsep(&tag, ",")) && labels.tag_count < TAGS_MAX) {
+		const char *key = strsep(&label_text, "=");
+
+		check(!label_text, key);
+		tags[labels.tag_count] = (struct profile_tag){ key, label_text, 0, "" };
+		if (*label_text == '#')
+			tags[labels.tag_count] =
+				(struct profile_tag){ key, NULL, atoi(label_text + 1), "" };
+		labels.tag_count++;
+	}
 	while ((function = strsep(&rest, ";")) && depth < DEPTH_MAX)
 		frames[depth++] = function_frame(p, function, mapping);
 	for (uint32_t i = 0; i < depth; i++)

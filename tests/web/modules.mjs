@@ -18,7 +18,7 @@ import { tableRows } from "../../user/report/web/table.mjs";
 import { spread, visitTimes } from "../../user/report/web/time.mjs";
 import { loadCode, nearRows } from "../../user/report/web/code.mjs";
 import * as chain from "../../user/report/web/chain.mjs";
-import { momentsOf, openNodes, blockedTree } from "../../user/report/web/why.mjs";
+import { labelCaption, labelRows, momentsOf, openNodes, blockedTree } from "../../user/report/web/why.mjs";
 import "../../user/report/web/states.mjs";
 import "../../user/report/web/page.mjs";
 
@@ -44,7 +44,7 @@ async function open(...options) {
 	profile.load(await profile.inflate(/ id="profile">(.*?)<\/script>/s.exec(page)[1]));
 	loadCode();
 	chain.loadChains();
-	selection.initial.value = profile.data.value;
+	selection.begin();
 	for (const text of ["label.none=none", ""]) { // the sums that are kept may be another page's
 		selection.fromAddress(text);
 		selection.update();
@@ -76,7 +76,7 @@ function functionsOf(changes, side = "now") {
 	selection.select(changes);
 	const { functionSelf, functionTotal } = selection.sums[side];
 	return profile.data.names.map((name, i) => [name, Math.round(functionSelf[i]), Math.round(functionTotal[i])])
-		.filter(([, own, total], i) => (own || total) && profile.data.kinds[i] !== profile.KIND_PROCESS).sort();
+		.filter(([, own, total], i) => (own || total) && profile.data.kinds[i] !== profile.KIND_LABEL).sort();
 }
 
 /** A tree of a Picture, as text: one line for a node. */
@@ -188,6 +188,87 @@ test("labels select the samples of report --comm", async () => {
 	assert.deepEqual(functionsOf({ labels: { process: "none" } }), []);
 });
 
+test("the frames below the root are the values of any label, each with its own functions", async () => {
+	await open("labels.pb.gz");
+	assert.equal(selected.first, "process");
+	const wall = profile.values.findIndex(({ type }) => type === "wall"), whole = reported("labels.pb.gz", "--value", "wall");
+	for (const [first, names] of [["query", ["SELECT", "UPDATE", "[no query]"]], ["route", ["/buy", "/list", "[no route]"]],
+		["process", ["cache 20", "db 17"]], ["", ["main"]]]) {
+		assert.deepEqual(functionsOf({ value: wall, first, zoom: 0 }), whole);
+		const tops = [...profile.childrenOf(0)];
+		assert.deepEqual(tops.map((top) => profile.nameOf(profile.frames[top])), names);
+		if (!first)
+			continue;
+		const { rows } = JSON.parse(profiltool("report", "-q", "--json", "--value", "wall", "--by", first, "labels.pb.gz"));
+		assert.deepEqual(new Map(tops.map((top, i) => [names[i], selection.sums.now.total[top]])),
+			new Map(names.map((name) => [name, rows.find((row) => name === (first === "process" ? row.comm + " " + row.pid
+				: row[first] ?? "[no " + first + "]")).self])));
+	}
+	selection.select({ first: "query", by: "query" });
+	const [top] = profile.childrenOf(0);
+	assert.deepEqual(drawn(wholeTree, top).map((line) => line.replace(/(\d+)0{6}\b/g, "$1")), ["SELECT 150 0", " main 150 0",
+		"  [blocked: lock] 50 50", "  execute 100 0", "   scan 100 100"]);
+	const before = address;
+	selection.fromAddress("");
+	assert.equal(selected.first, "process");
+	selection.fromAddress(before + "&zoom=" + top);
+	assert.equal(profile.nameOf(profile.frames[selected.zoom]), "SELECT");
+	selection.fromAddress("#first=nothing&zoom=7");
+	selection.update();
+	assert.deepEqual([...profile.childrenOf(0)].map((one) => profile.nameOf(profile.frames[one])), ["main"]);
+});
+
+test("a part of a label's text selects the samples of report --query, of ticks and of waits", async () => {
+	await open("labels.pb.gz");
+	assert.equal(selected.where, "query");
+	for (const [value, { type }] of profile.values.entries())
+		for (const [changes, ...options] of [[{ has: "date" }, "--query", "*DATE*"], [{ has: "/^S.L/" }, "--query", "S?L*"],
+			[{ where: "route", has: "/B" }, "--label", "route=/b*"], [{ where: "process", has: "cache" }, "--comm", "cache"]])
+			assert.deepEqual(functionsOf({ value, where: "query", ...changes }), reported("labels.pb.gz", "--value", type, ...options));
+	selection.select({ value: 0, where: "query", has: "/^$/" });
+	assert.equal(selection.sums.now.all, 70); // of no query
+	selection.select({ has: "/(/" });
+	assert.match(selection.sums.complaint, /Invalid regular expression/);
+	selection.select({ has: "", labels: { query: "" } });
+	assert.equal(selection.sums.now.all, 70);
+});
+
+test("a label with more call paths than there is room for leaves the graph as it is", async () => {
+	const few = await import(`${process.cwd()}/small/profile.mjs`), chosen = await import(`${process.cwd()}/small/selection.mjs`);
+	few.load(await few.inflate(/ id="profile">(.*?)<\/script>/s.exec(profiltool("web", "-q", "labels.pb.gz", "-o", "-"))[1]));
+	const tops = (first) => {
+		chosen.select({ first });
+		return [...few.childrenOf(0)].map((top) => few.nameOf(few.frames[top]));
+	};
+	chosen.begin();
+	assert.deepEqual(tops("query"), ["main"]);
+	assert.ok(few.isTooMuch);
+	assert.equal(chosen.sums.now.all, 470);
+	assert.deepEqual(tops("nothing"), ["main"]);
+	assert.ok(!few.isTooMuch);
+});
+
+test("labels may have any name", async () => {
+	await open("labels.pb.gz");
+	assert.equal(selection.sums.now.all, 470);
+	for (const [key, text] of [["constructor", "one"], ["__proto__", "two"]]) {
+		selection.select({ labels: { [key]: text }, where: "", has: "" });
+		assert.equal(selection.sums.now.all, 20);
+		selection.fromAddress(address);
+		selection.update();
+		assert.equal(selection.sums.now.all, 20);
+	}
+});
+
+test("labels of programs are at most 64, and profil's own are there in any case", async () => {
+	await open("many.pb.gz");
+	assert.equal(profile.dimensions.length, 64 + 3);
+	assert.ok(profile.data.lacks_labels && profile.dimensions.some(({ key }) => key === "unit"));
+	assert.equal(selection.sums.now.all, 70);
+	await open("labels.pb.gz");
+	assert.ok(!profile.data.lacks_labels);
+});
+
 test("rows of the table add up to all samples, whatever they are by", async () => {
 	await open("waits.pb.gz");
 	for (const by of ["function", "image", "line", "thread", "process", "state"]) {
@@ -287,6 +368,30 @@ test("the turns of a process are those of profiltool why, and an interval choose
 	selection.select({ since: 5, until: 45 });
 	assert.deepEqual(momentsOf(front, true).map(([, one]) => one.since), [10e6, 40e6]);
 	assert.deepEqual(momentsOf(front, false).map(([, one]) => one.since), [12e6, 42e6]);
+});
+
+test("turns of a query are those of profiltool why --query, with the label of each", async () => {
+	await open("queries.pb.gz");
+	const front = profile.data.why.processes.names.findIndex((name, i) => chain.processName(i) === "front");
+	assert.deepEqual(momentsOf(front, true).map(([, one]) => one.label), ["UPDATE", "SELECT", "UPDATE"]);
+	const { groups } = JSON.parse(profiltool("why", "-q", "--json", "-p", "front", "--by", "query", "queries.pb.gz"));
+	assert.deepEqual(labelRows(front), groups.map((one) => ({ text: one.label, turns: one.turns, ns: one.turns_ns, longest: one.max_ns })));
+	for (const [has, pattern] of [["update", "UPDATE"], ["/^S/", "S*"]]) {
+		selection.select({ has });
+		const { slowest } = JSON.parse(profiltool("why", "-q", "--json", "-p", "front", "--query", pattern, "queries.pb.gz"));
+		assert.deepEqual(momentsOf(front, true).map(([, one]) => one.length), slowest.map((one) => one.ns));
+	}
+	assert.deepEqual(momentsOf(front, false).map(([, one]) => [one.label, one.length]), [["SELECT", 16e6]]);
+	for (const one of chain.moments)
+		assert.deepEqual(linesOf(one), textOf(one, "queries.pb.gz"));
+});
+
+test("a page says how many labels of turns are not in it", async () => {
+	await open("queries.pb.gz");
+	assert.equal(labelCaption(profile.data.why.processes.names.findIndex((name, i) => chain.processName(i) === "front")), "Turns by query");
+	await open("turns.pb.gz");
+	assert.equal(labelRows(0).length, 100);
+	assert.match(labelCaption(0), /^Turns by query: those that took most, 100 of 109; the others are not in the page$/);
 });
 
 test("what a process was blocked for is what profiltool why writes of it", async () => {

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -31,9 +33,18 @@ struct archive {
 	int lock;
 };
 
+/*
+ * How long a process that was killed keeps the lock, at most: its keeper writes what it had begun.
+ * Bound: pace.
+ */
+#define KEEPER_NS (10 * NS_PER_S)
+/* Bound: pace. */
+#define KEEPER_LOOK_MS 10
+
 /* Locks the host's directory; the file names the holder for others. */
 static int lock_directory(struct archive *a, pid_t holder, struct error *e)
 {
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + KEEPER_NS;
 	struct stat status;
 
 	a->lock = openat(a->tree.fd, LOCK_NAME,
@@ -51,7 +62,8 @@ static int lock_directory(struct archive *a, pid_t holder, struct error *e)
 		error_hint(e, "remove it: profild makes it again");
 		return -EINVAL;
 	}
-	if (flock(a->lock, LOCK_EX | LOCK_NB)) {
+	while (flock(a->lock, LOCK_EX | LOCK_NB)) {
+		pid_t other;
 		char pid[32];
 		ssize_t size;
 
@@ -59,8 +71,14 @@ static int lock_directory(struct archive *a, pid_t holder, struct error *e)
 			return error_set(e, errno, "cannot lock %s/" LOCK_NAME, a->tree.path);
 		size = pread(a->lock, pid, sizeof(pid) - 1, 0);
 		pid[size > 0 ? size : 0] = '\0';
+		other = strtol(pid, NULL, 10);
+		if (other > 0 && kill(other, 0) && errno == ESRCH &&
+		    clock_ns(CLOCK_MONOTONIC) < end_ns) {
+			poll(NULL, 0, KEEPER_LOOK_MS);
+			continue;
+		}
 		error_set_kind(e, ERROR_FAILED, 0, "%s is in use by process %ld", a->tree.path,
-			       strtol(pid, NULL, 10));
+			       (long)other);
 		error_hint(e, "one profild --continuous writes there: stop it, or give another "
 			      "directory");
 		return -EBUSY;

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/user_share.h"
 #include "profile/pc_name.h"
 #include "profile/service.h"
 #include "profile/tags.h"
+#include "util/order.h"
 #include "util/share_out.h"
 #include "util/sum.h"
 #include "util/table.h"
@@ -305,5 +307,141 @@ int coarsen_shorten(struct profile *p, size_t most, double *share)
 	free(s.least);
 	free(s.stacks);
 	free(s.leaves);
+	return err;
+}
+
+/* --- For whom it worked --- */
+
+/* What the labels of a service's samples say of that. */
+struct worked_for {
+	uint64_t service, hash;
+	uint64_t samples;
+	uint32_t number;
+};
+
+ORDER(most_samples_first, struct worked_for, LEAST(service) ?: MOST(samples) ?: LEAST(number))
+
+/* Whether the process has chosen the tag's text. */
+static bool tag_is_context(const char *key)
+{
+	static const enum profile_tag_number of_programs[] = { TAG_APPLICATION, TAG_DATABASE,
+							       TAG_QUERY, TAG_ROLE, TAG_ROUTE };
+
+	for (size_t i = 0; i < sizeof(of_programs) / sizeof(*of_programs); i++)
+		if (strcmp(key, tag_kinds[of_programs[i]].key) == 0)
+			return true;
+	for (size_t i = 0; i < TAG_COUNT; i++)
+		if (strcmp(key, tag_kinds[i].key) == 0)
+			return false;
+	return true;
+}
+
+/* Hash of these tags of labels; 0: they have none, or all have gone. */
+static uint64_t hash_context(const struct profile_labels *labels)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < labels->tag_count; i++) {
+		const struct profile_tag *tag = &labels->tags[i];
+
+		if (!tag->text || !tag_is_context(tag->key) ||
+		    strcmp(tag->text, USER_SHARE_OTHERS) == 0)
+			continue;
+		hash = hash_bytes(tag->key, strlen(tag->key) + 1, hash);
+		hash = hash_bytes(tag->text, strlen(tag->text), hash) | 1;
+	}
+	return hash;
+}
+
+/* Sets *others to labels as these, with USER_SHARE_OTHERS for the texts. Returns 0 or -ENOMEM. */
+static int label_others(struct profile *p, uint32_t number, uint32_t *others)
+{
+	struct profile_labels labels = p->labels[number];
+	struct profile_tag *tags = calloc(labels.tag_count + 1, sizeof(*tags));
+	int err;
+
+	if (!tags)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < labels.tag_count; i++) {
+		tags[i] = labels.tags[i];
+		if (tags[i].text && tag_is_context(tags[i].key))
+			tags[i].text = USER_SHARE_OTHERS;
+	}
+	labels.tags = tags;
+	err = profile_add_labels(p, &labels, others);
+	free(tags);
+	return err;
+}
+
+int coarsen_limit_labels(struct profile *p, size_t most, bool *over)
+{
+	TABLE(struct worked_for) found = { 0 };
+	size_t value = profile_value(p, NULL);
+	struct services services = { 0 };
+	uint32_t *of_sample = calloc(p->sample_count + 1, sizeof(*of_sample));
+	uint32_t *others = calloc(p->label_count + 1, sizeof(*others)); /* of each labels, + 1 */
+	uint64_t *sizes = NULL, allowance, rank = 0;
+	struct worked_for *sorted = NULL;
+	struct error e;
+	int err = of_sample && others ? services_find(p, value, &services, &e) : -ENOMEM;
+
+	*over = false;
+	sizes = calloc(services.count + 1, sizeof(*sizes));
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		int64_t counted = p->values[i * p->value_type_count + value];
+		struct worked_for one = { services.of_sample[i],
+					  hash_context(&p->labels[p->samples[i].labels]), 0,
+					  found.count };
+
+		of_sample[i] = INDEX_NONE;
+		if (!one.hash)
+			continue;
+		err = table_add(&found, &one, offsetof(struct worked_for, samples), &of_sample[i]);
+		if (!err && counted > 0)
+			add_u64(&found.all[of_sample[i]].samples, counted);
+	}
+	sorted = calloc(found.count + 1, sizeof(*sorted));
+	if (err || !sizes || !sorted) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (size_t i = 0; i < found.count; i++) {
+		sorted[i] = found.all[i];
+		sizes[sorted[i].service]++;
+	}
+	allowance = share_out(sizes, services.count, most);
+	if (allowance == UINT64_MAX)
+		goto out;
+	*over = true;
+	qsort(sorted, found.count, sizeof(*sorted), most_samples_first);
+	for (size_t i = 0; i < found.count; i++) {
+		rank = i && sorted[i].service == sorted[i - 1].service ? rank + 1 : 0;
+		/* From now on: whether it stays. */
+		found.all[sorted[i].number].hash = rank < allowance;
+	}
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		struct profile_sample *sample = &p->samples[i];
+		int64_t counted = p->values[i * p->value_type_count + value];
+		uint32_t *other = &others[sample->labels];
+
+		if (of_sample[i] == INDEX_NONE || found.all[of_sample[i]].hash)
+			continue;
+		if (!*other) {
+			err = label_others(p, sample->labels, other);
+			++*other;
+		}
+		if (*other - 1 != sample->labels && counted > 0)
+			add_u64(&p->totals.context_others, counted);
+		sample->labels = *other - 1;
+	}
+	/* The index is of the samples as they were. */
+	index_free(&p->sample_index);
+out:
+	services_free(&services);
+	table_free(&found);
+	free(of_sample);
+	free(others);
+	free(sizes);
+	free(sorted);
 	return err;
 }

@@ -38,4 +38,12 @@ int coarsen_drop_times(struct profile *p);
  */
 int coarsen_shorten(struct profile *p, size_t most, double *share);
 
+/*
+ * Leaves `most` different texts of what processes say for whom they work (query, route, ...), where
+ * services have more: these share them evenly, as stacks. Of a service those with the most samples
+ * stay; samples with others are labelled [others], and counted as such (context_others). *over:
+ * there were some. Samples may be equal afterwards. Returns 0 or -ENOMEM.
+ */
+int coarsen_limit_labels(struct profile *p, size_t most, bool *over);
+
 #endif

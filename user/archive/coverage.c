@@ -10,14 +10,12 @@
 
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 #include "util/sum.h"
 
 static int add_span(struct coverage *c, uint64_t start_ns, uint64_t end_ns)
 {
-	if (array_reserve(&c->spans, &c->room, c->count + 1, sizeof(*c->spans)))
-		return -ENOMEM;
-	c->spans[c->count++] = (struct coverage_span){ start_ns, end_ns };
-	return 0;
+	return array_add(c->spans, c->count, c->room, (struct coverage_span){ start_ns, end_ns });
 }
 
 /* Returns the text that follows `name` in a comment, or NULL. */
@@ -61,12 +59,7 @@ int coverage_add(struct coverage *c, const struct profile *p)
 	return add_span(c, start_ns, start_ns + left_ns);
 }
 
-static int by_start(const void *one, const void *other)
-{
-	const struct coverage_span *a = one, *b = other;
-
-	return compare_u64(a->start_ns, b->start_ns) ?: compare_u64(a->end_ns, b->end_ns);
-}
+ORDER(by_start, struct coverage_span, LEAST(start_ns) ?: LEAST(end_ns))
 
 void coverage_join(struct coverage *c)
 {

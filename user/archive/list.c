@@ -11,6 +11,7 @@
 #include "archive/tree.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 
 struct lister {
 	const char *directory, *pattern;
@@ -88,10 +89,7 @@ static int visit_host(int fd, const char *name, void *context)
 	return l->hosts[l->host_count++] ? 0 : -ENOMEM;
 }
 
-static int by_name(const void *one, const void *other)
-{
-	return strcmp(*(char *const *)one, *(char *const *)other);
-}
+ORDER(by_name, char *const, strcmp(*a, *b))
 
 int archive_list_sums(const char *directory, const char *host, uint64_t since_ns, uint64_t until_ns,
 		      unsigned int most_grain_s, struct archive_window **windows, size_t *count,

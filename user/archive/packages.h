@@ -2,8 +2,6 @@
 #ifndef PROFIL_ARCHIVE_PACKAGES_H
 #define PROFIL_ARCHIVE_PACKAGES_H
 
-#include <stddef.h>
-
 #include "profile/build_id.h"
 #include "util/error.h"
 #include "util/table.h"

@@ -14,7 +14,6 @@
 #include "archive/tree.h"
 #include "archive/window_sum.h"
 #include "profile/merge.h"
-#include "util/array.h"
 #include "util/clock.h"
 #include "util/sum.h"
 
@@ -154,7 +153,7 @@ static int add_window(struct part *part, size_t number, struct error *e)
 	if (err == -EINVAL) {
 		pthread_mutex_lock(&r->lock);
 		r->skipped++;
-		err = profile_warn(r->notes, "skipped: %s", e->what);
+		err = profile_warn(r->notes, "not read: %s", e->what);
 		pthread_mutex_unlock(&r->lock);
 		return err ? error_no_memory(e) : 0;
 	}

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>

@@ -14,7 +14,7 @@
 #include "util/array.h"
 #include "util/directory.h"
 #include "util/file.h"
-#include "util/sum.h"
+#include "util/order.h"
 
 #define BLOCK_SIZE 512 /* of st_blocks */
 
@@ -35,8 +35,7 @@ int tree_open(struct tree *t, const char *directory, const char *host, bool make
 		return err;
 	parent = make ? directory_make(directory) : directory_open(directory);
 	t->fd = parent < 0 ? parent : directory_open_in(parent, strrchr(t->path, '/') + 1, make);
-	if (parent >= 0)
-		close(parent);
+	file_close(parent);
 	if (t->fd >= 0)
 		return 0;
 	err = t->fd;
@@ -58,8 +57,7 @@ int tree_open(struct tree *t, const char *directory, const char *host, bool make
 
 void tree_close(struct tree *t)
 {
-	if (t->fd >= 0)
-		close(t->fd);
+	file_close(t->fd);
 	free(t->path);
 	free(t->windows);
 	*t = (struct tree){ .fd = -1 };
@@ -131,10 +129,7 @@ static int visit_file(int fd, const char *name, void *context)
 	if (fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno;
 	w.bytes = (uint64_t)status.st_blocks * BLOCK_SIZE;
-	if (array_reserve(&t->windows, &t->room, t->count + 1, sizeof(*t->windows)))
-		return -ENOMEM;
-	t->windows[t->count++] = w;
-	return 0;
+	return array_add(t->windows, t->count, t->room, w);
 }
 
 static int visit_day(int fd, const char *name, void *context)
@@ -154,15 +149,7 @@ static int visit_day(int fd, const char *name, void *context)
 	return tree_visit(day, visit_file, scan);
 }
 
-static int by_time(const void *one, const void *other)
-{
-	const struct window_name *a = &((const struct tree_window *)one)->name;
-	const struct window_name *b = &((const struct tree_window *)other)->name;
-	int order = compare_u64(a->start_s, b->start_s);
-
-	order = order ?: compare_u64(b->grain_s, a->grain_s);
-	return order ?: compare_u64(a->sum, b->sum);
-}
+ORDER(by_time, struct tree_window, LEAST(name.start_s) ?: MOST(name.grain_s) ?: LEAST(name.sum))
 
 /* True if a window is to be ignored beside one of this grain. */
 static bool is_finer(const struct window_name *w, unsigned int grain_s)
@@ -308,8 +295,7 @@ static bool has_bytes(const struct tree *t, const struct window_name *w, int fd)
 
 	window_file_name(w, name);
 	file = day < 0 ? day : directory_open_file(day, name);
-	if (day >= 0)
-		close(day);
+	file_close(day);
 	if (file < 0)
 		return false;
 	do {
@@ -336,8 +322,7 @@ int tree_remove(const struct tree *t, const struct window_name *w, struct error 
 	window_file_name(w, name);
 	if (!err && unlinkat(day, name, 0))
 		err = -errno;
-	if (day >= 0)
-		close(day);
+	file_close(day);
 	if (!err || err == -ENOENT)
 		return 0;
 	tree_path(t, w, path, sizeof(path));
@@ -354,8 +339,7 @@ int tree_rename(const struct tree *t, const struct window_name *from, const stru
 	window_file_name(to, new_name);
 	if (!err && renameat(day, name, day, new_name))
 		err = -errno;
-	if (day >= 0)
-		close(day);
+	file_close(day);
 	if (!err)
 		return 0;
 	tree_path(t, from, path, sizeof(path));

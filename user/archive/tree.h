@@ -2,7 +2,6 @@
 #ifndef PROFIL_ARCHIVE_TREE_H
 #define PROFIL_ARCHIVE_TREE_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

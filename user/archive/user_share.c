@@ -44,7 +44,8 @@ struct sharing {
 	uint32_t *of_label; /* numbers of users */
 	uint32_t *samples;  /* numbers, those with the most samples first */
 	uint32_t *walls;    /* numbers, those with the most CPU time first */
-	bool *location_seen, *function_seen, *label_seen;
+	bool *location_seen, *function_seen, *label_seen; /* parts of one array */
+	size_t seen_count;
 };
 
 /* Ties are in order of the numbers, so that the same is kept each time. */
@@ -66,13 +67,6 @@ static int by_time(const void *one, const void *other, void *context)
 	return compare_u64(walls[*b].on_cpu_ns, walls[*a].on_cpu_ns) ?: compare_u64(*a, *b);
 }
 
-static void clear_seen(const struct sharing *s)
-{
-	memset(s->location_seen, 0, s->p->location_count);
-	memset(s->function_seen, 0, s->p->function_count);
-	memset(s->label_seen, 0, s->p->label_count);
-}
-
 static int open_sharing(struct sharing *s, struct profile *p)
 {
 	int err = 0;
@@ -83,13 +77,13 @@ static int open_sharing(struct sharing *s, struct profile *p)
 		.of_label = calloc(p->label_count + 1, sizeof(*s->of_label)),
 		.samples = calloc(p->sample_count + 1, sizeof(*s->samples)),
 		.walls = calloc(p->wall_count + 1, sizeof(*s->walls)),
-		.location_seen = calloc(p->location_count + 1, 1),
-		.function_seen = calloc(p->function_count + 1, 1),
-		.label_seen = calloc(p->label_count + 1, 1),
+		.seen_count = p->location_count + p->function_count + p->label_count,
 	};
-	if (!s->of_label || !s->samples || !s->walls || !s->location_seen || !s->function_seen ||
-	    !s->label_seen)
+	s->location_seen = calloc(s->seen_count + 1, 1);
+	if (!s->of_label || !s->samples || !s->walls || !s->location_seen)
 		return -ENOMEM;
+	s->function_seen = s->location_seen + p->location_count;
+	s->label_seen = s->function_seen + p->function_count;
 	for (size_t i = 0; i < p->label_count && !err; i++) {
 		const char *name = profile_tag_text(&p->labels[i], TAG_USER);
 		const struct user user = {
@@ -108,17 +102,6 @@ static int open_sharing(struct sharing *s, struct profile *p)
 	qsort_r(s->samples, p->sample_count, sizeof(*s->samples), by_weight, s);
 	qsort_r(s->walls, p->wall_count, sizeof(*s->walls), by_time, s);
 	return err;
-}
-
-static void close_sharing(struct sharing *s)
-{
-	table_free(&s->users);
-	free(s->of_label);
-	free(s->samples);
-	free(s->walls);
-	free(s->location_seen);
-	free(s->function_seen);
-	free(s->label_seen);
 }
 
 /* What labels take that no sample or wall before had. */
@@ -168,24 +151,6 @@ static uint64_t sample_bytes(const struct sharing *s, const struct profile_sampl
 	for (uint32_t i = 0; i < sample->depth; i++)
 		bytes += location_bytes(s, s->p->frames[sample->first_frame + i]);
 	return bytes;
-}
-
-static void measure(const struct sharing *s)
-{
-	const struct profile *p = s->p;
-
-	clear_seen(s);
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *sample = &p->samples[s->samples[i]];
-
-		s->users.all[s->of_label[sample->labels]].bytes += sample_bytes(s, sample);
-	}
-	for (size_t i = 0; i < p->wall_count; i++) {
-		uint32_t labels = p->walls[s->walls[i]].labels;
-
-		s->users.all[s->of_label[labels]].bytes += WALL_BYTES + label_bytes(s, labels);
-		s->users.all[s->of_label[labels]].walls++;
-	}
 }
 
 /* Sets what each user may keep. *over: whether one has more. Returns 0 or -ENOMEM. */
@@ -256,7 +221,7 @@ static int drop_rest(struct sharing *s)
 	uint32_t others;
 	int err;
 
-	clear_seen(s);
+	memset(s->location_seen, 0, s->seen_count);
 	err = profile_add_named_location(p, USER_SHARE_OTHERS, PROFILE_NONE, &others);
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
 		struct profile_sample *sample = &p->samples[s->samples[i]];
@@ -330,13 +295,25 @@ int user_share_limit(struct profile **p, const struct user_share *share, struct 
 	bool over = false;
 	int err = open_sharing(&s, *p);
 
-	if (!err) {
-		measure(&s);
-		err = choose_limits(&s, share, &over);
+	for (size_t i = 0; i < (*p)->sample_count && !err; i++) {
+		const struct profile_sample *sample = &(*p)->samples[s.samples[i]];
+
+		s.users.all[s.of_label[sample->labels]].bytes += sample_bytes(&s, sample);
 	}
+	for (size_t i = 0; i < (*p)->wall_count && !err; i++) {
+		uint32_t labels = (*p)->walls[s.walls[i]].labels;
+
+		s.users.all[s.of_label[labels]].bytes += WALL_BYTES + label_bytes(&s, labels);
+		s.users.all[s.of_label[labels]].walls++;
+	}
+	err = err ?: choose_limits(&s, share, &over);
 	if (!err && over)
 		err = drop_rest(&s);
-	close_sharing(&s);
+	table_free(&s.users);
+	free(s.of_label);
+	free(s.samples);
+	free(s.walls);
+	free(s.location_seen);
 	if (err)
 		return error_no_memory(e);
 	if (!over)

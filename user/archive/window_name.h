@@ -3,7 +3,6 @@
 #define PROFIL_ARCHIVE_WINDOW_NAME_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* The names of windows: 2026-11-21/031500.pb.gz. Times are seconds since the epoch. */

@@ -11,6 +11,14 @@
 /* A sum is made smaller when it has this multiple of what it may have in the end. */
 #define GROWTH 4
 
+/*
+ * As a window may have: CONTEXT_VALUES of two banks.
+ * Bound: users: different texts of labels in a sum of windows; then: samples with others are
+ * labelled [others]; again: at the next sum; share: services have evenly what others leave; seen:
+ * context_others.
+ */
+#define LABELS_MAX 4064
+
 static int read_window(const char *path, const struct input_options *options, struct profile **p,
 		       struct error *e)
 {
@@ -48,14 +56,22 @@ int window_read(const char *path, struct profile **p, struct error *e)
 	return window_read_part(path, NULL, false, p, e);
 }
 
-/* Replaces the sum by one with at most s->most stacks. */
-static int shorten_sum(struct window_sum *s, struct error *e)
+/*
+ * Replaces the sum by one with at most this multiple of LABELS_MAX and, if it has more than that of
+ * s->most stacks, at most s->most.
+ */
+static int shorten_sum(struct window_sum *s, unsigned int multiple, struct error *e)
 {
-	struct profile *shorter = profile_new();
-	double share;
-	int err = shorter ? 0 : error_no_memory(e);
+	struct profile *shorter;
+	double share = 0;
+	bool over;
+	int err = coarsen_limit_labels(s->p, (size_t)LABELS_MAX * multiple, &over);
 
-	if (!err && coarsen_shorten(s->p, s->most, &share))
+	if (!err && !over && s->p->sample_count <= multiple * s->most)
+		return 0;
+	shorter = profile_new();
+	if (err || !shorter ||
+	    (s->p->sample_count > multiple * s->most && coarsen_shorten(s->p, s->most, &share)))
 		err = error_no_memory(e);
 	err = err ?: profile_merge(shorter, s->p, NULL, e);
 	if (err) {
@@ -96,8 +112,7 @@ int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
 		err = error_no_memory(e);
 	else
 		err = profile_merge(s->p, p, NULL, e);
-	if (!err && s->p->sample_count > GROWTH * s->most)
-		err = shorten_sum(s, e);
+	err = err ?: shorten_sum(s, GROWTH, e);
 	if (!err)
 		err = limit_users(s, GROWTH, e);
 	profile_free(p);
@@ -106,7 +121,7 @@ int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
 
 int window_sum_finish(struct window_sum *s, const struct profile **p, struct error *e)
 {
-	int err = s->p->sample_count > s->most ? shorten_sum(s, e) : 0;
+	int err = shorten_sum(s, 1, e);
 
 	err = err ?: limit_users(s, 1, e);
 	coverage_join(&s->coverage);

@@ -2,16 +2,21 @@
 #include "capture/calls.h"
 
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "bpf/call.h"
 #include "bpf/member.h"
 #include "capture/capture.h"
+#include "capture/perf_event.h"
 #include "capture/program.h"
-#include "capture/uprobe.h"
 #include "sample.skel.h"
+#include "util/file.h"
 #include "util/memory.h"
+#include "util/number.h"
 
 /*
  * When calls were may take 1 / this of the memory until the recording ends.
@@ -28,6 +33,49 @@ void calls_choose(struct sample_bpf *bpf, bool wanted)
 	bpf_program__set_autoload(bpf->progs.enter_function, wanted);
 	bpf_program__set_autoload(bpf->progs.leave_function, wanted);
 	bpf_program__set_autoload(bpf->progs.exit_function, wanted);
+}
+
+#define UPROBE "/sys/bus/event_source/devices/uprobe/"
+
+/*
+ * Runs a BPF program of type kprobe whenever a thread of the machine comes to the instruction at
+ * this offset of an open file; the program chooses whose it wants. Returns a descriptor that the
+ * caller closes, which ends it; or a negative errno with e set.
+ *
+ * There is nothing like it for returns: the kernel would replace the return address on the stack
+ * (uretprobe), at which the unwinding of a C++ exception terminates the program.
+ */
+static int uprobe_attach(int file, uint64_t offset, int program, struct error *e)
+{
+	char path[64], text[32] = "";
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.probe_offset = offset,
+		.uprobe_path = (uintptr_t)path,
+	};
+	uint64_t type = 0;
+	int fd;
+
+	if (file_read_line(UPROBE "type", text, sizeof(text)) ||
+	    number_parse(text, 0, UINT32_MAX, &type)) {
+		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
+			       "this kernel has no uprobes: there is no " UPROBE);
+		error_hint(e, "it requires CONFIG_UPROBE_EVENTS, and /sys");
+		return -EOPNOTSUPP;
+	}
+	attr.type = type;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	/* On whatever CPU it is opened, the program runs on all. */
+	fd = perf_event_open(&attr, -1, 0);
+	if (fd < 0)
+		return perf_event_error(e, -fd, "calls of a function (uprobe)");
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		int code = errno;
+
+		close(fd);
+		return perf_event_error(e, code, "calls of a function (uprobe)");
+	}
+	return fd;
 }
 
 int calls_attach(struct calls *calls, const struct sample_bpf *bpf,

@@ -3,6 +3,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -10,7 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/cells.h"
+#include "bpf/cell.h"
+#include "bpf/profil.h"
+#include "bpf/sample.h"
 #include "capture/cgroup.h"
 #include "capture/command.h"
 #include "capture/counts.h"
@@ -20,19 +23,127 @@
 #include "capture/image.h"
 #include "capture/jit_file.h"
 #include "capture/members.h"
+#include "capture/otel_process.h"
 #include "capture/process.h"
 #include "capture/resolve.h"
 #include "capture/sample_program.h"
 #include "capture/sideband.h"
 #include "capture/snapshot.h"
-#include "capture/stack_account.h"
 #include "capture/target.h"
 #include "capture/tick.h"
 #include "capture/wall.h"
 #include "util/array.h"
 #include "util/child.h"
 #include "util/clock.h"
+#include "util/file.h"
+#include "util/file_open.h"
 #include "util/memory.h"
+#include "util/number.h"
+#include "util/order.h"
+
+/* --- The cells of a histogram --- */
+
+/*
+ * Sets the range of cells, whose scale is set, as for profil(buffer, bufsiz, offset, scale). With
+ * bufsiz 0, it is the text of the program in this address space. Returns 0 or a negative errno.
+ */
+static int cells_find(const struct address_space *space, uint64_t offset, uint64_t bufsiz,
+		      struct sample_cells *range, struct error *e)
+{
+	uint64_t cells = bufsiz / 2, limit, last;
+	uint32_t scale = range->scale;
+
+	if (!bufsiz) {
+		offset = UINT64_MAX;
+		limit = 0;
+		for (size_t i = 0; space && i < space->count; i++) {
+			const struct capture_mapping *mapping = &space->mappings[i];
+
+			if (mapping->executable && mapping->start < offset)
+				offset = mapping->start;
+			if (mapping->executable && mapping->limit > limit)
+				limit = mapping->limit;
+		}
+		if (offset >= limit) {
+			error_set(e, 0, "cannot find the mappings of the process's executable");
+			error_hint(e, "give the addresses with --offset and --bufsiz");
+			return -ENOENT;
+		}
+		cells = cell_index(limit - 1 - offset, scale) + 1;
+	}
+	if (cells > PROFIL_CELLS)
+		return error_usage(
+			e,
+			bufsiz ? "use a smaller --bufsiz, and with it a smaller --scale"
+			       : "use a smaller --scale, or --offset and --bufsiz for a part",
+			"a histogram of %" PRIu64 " cells is too large: the limit is %u", cells,
+			PROFIL_CELLS);
+	last = cell_last_delta(cells, scale);
+	if (last > UINT64_MAX - offset)
+		last = UINT64_MAX - offset; /* the end of the address space */
+	range->first = range->offset = offset;
+	range->last = offset + last;
+	return 0;
+}
+
+/* --- How stacks end --- */
+
+/* How many stacks are complete, and why the others end. Zero-initialised is empty. */
+struct stack_account {
+	uint32_t limit; /* most frames that the kernel walks, in each mode; 0: no stacks */
+	uint64_t truncated, user, complete; /* as in struct capture_totals */
+	struct capture_stack_end *ends;
+	size_t end_count, end_room;
+};
+
+/* To be called when stacks are recorded: sets the limit. */
+static void stack_account_begin(struct stack_account *a)
+{
+	char text[32];
+	uint64_t limit;
+
+	a->limit = CAPTURE_DEPTH_MAX;
+	/* The kernel's own limit may be lower, but a stack has a leaf in any case. */
+	if (file_read_line("/proc/sys/kernel/perf_event_max_stack", text, sizeof(text)) == 0 &&
+	    number_parse(text, 0, CAPTURE_DEPTH_MAX, &limit) == 0)
+		a->limit = limit ?: 1;
+}
+
+/* Adds a sample. Returns 0 or -ENOMEM. */
+static int stack_account_add(struct stack_account *a, const struct capture_sample *sample)
+{
+	uint32_t kernel_depth = sample->depth - sample->user_depth;
+	const struct capture_mapping *mapping;
+	uint32_t image;
+	size_t i = 0;
+	bool by_kernel = sample->end == UNWIND_BY_KERNEL || sample->end == UNWIND_32_BIT;
+
+	if (kernel_depth >= a->limit || sample->end == UNWIND_TRUNCATED ||
+	    (by_kernel && sample->user_depth >= a->limit))
+		a->truncated += sample->ticks.count;
+	if (!sample->user_depth || sample->end == UNWIND_NO_STACK)
+		return 0;
+	a->user += sample->ticks.count;
+	if (sample->end == UNWIND_COMPLETE)
+		a->complete += sample->ticks.count;
+	if (sample->end == UNWIND_COMPLETE || sample->end == UNWIND_BY_KERNEL ||
+	    sample->end == UNWIND_TRUNCATED)
+		return 0;
+	/* A linear search: stacks end in few images, for few causes. */
+	mapping = sample->frames[sample->depth - 1].mapping;
+	image = mapping ? mapping->image : UINT32_MAX;
+	while (i < a->end_count && (a->ends[i].end != sample->end || a->ends[i].image != image))
+		i++;
+	if (i == a->end_count) {
+		if (array_add(a->ends, a->end_count, a->end_room,
+			      (struct capture_stack_end){ sample->end, image, 0 }))
+			return -ENOMEM;
+	}
+	a->ends[i].count += sample->ticks.count;
+	return 0;
+}
+
+ORDER(most_first, struct capture_stack_end, MOST(count))
 
 struct target {
 	pid_t pid;
@@ -76,12 +187,14 @@ struct capture {
 	uint64_t start_time_ns; /* since the epoch */
 	struct tick_cost interrupt;
 	uint64_t own_start_ns; /* CPU time of this process when the window began */
-	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
-	bool has_group_ns;     /* the kernel reports the CPU time of the groups */
+	uint64_t cpu_start_ns; /* CPU time before */
+	struct member_times times_before;
+	bool has_group_ns; /* the kernel reports the CPU time of the groups */
 	struct stack_account stacks;
 	/* The last window, and what was there before it. */
 	struct sample_window window;
-	int64_t not_gathered; /* samples sent through ring buffers: in no window yet */
+	struct sample_window taken; /* the next one's, of banks that were full before it ends */
+	int64_t not_gathered;	    /* samples sent through ring buffers: in no window yet */
 	uint64_t next_start_ns, next_start_time_ns;
 	struct account account; /* of the window; what nothing else counts */
 	uint64_t records_lost_before, children_lost_before;
@@ -345,6 +458,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 	c->processes.inherit = c->options.inherit;
 	c->processes.notes_origins = c->options.always_on || c->options.origins;
 	c->processes.notes_titles = c->options.origins;
+	c->processes.notes_otel = c->options.wishes && c->options.wishes->knows_programs;
 	c->processes.bytes_max = memory_available() / TABLE_SHARE;
 	c->room = c->options.window_bytes ?: WINDOW_BYTES_MAX;
 	if (!c->options.window_bytes && c->processes.bytes_max &&
@@ -383,7 +497,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	bool user = c->options.user, kernel = c->options.kernel, both = !user && !kernel;
 	struct sample_cells cells = { .scale = c->options.scale };
 	struct member_owner owner;
-	bool contexts = has_unwind(c) && !c->options.windows;
+	const struct context_wishes *wishes = has_unwind(c) ? c->options.wishes : NULL;
 	int err = c->options.owned ? owner_find(&owner, &c->sample.types, e) : 0;
 	struct sample_settings settings = {
 		.sides = (user || both ? SAMPLE_USER : 0) | (kernel || both ? SAMPLE_KERNEL : 0) |
@@ -401,16 +515,17 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.every_wait = c->options.every_wait,
 		.calls = c->options.calls,
 		.waits_percent = c->options.waits_percent,
-		.contexts = contexts && c->options.wishes,
+		.contexts = wishes,
 		.cpus = c->options.cpus,
 		.always_on = c->options.always_on,
+		.tick_ns = capture_tick_ns(c),
 		.owner = c->options.owned ? &owner : NULL,
 	};
 
 	c->unwind.read = c->options.read_rows;
 	c->unwind.trim = c->options.trim_code;
 	c->unwind.parser = c->options.parser;
-	c->unwind.wishes = contexts ? c->options.wishes : NULL;
+	c->unwind.wishes = wishes;
 	c->unwind.processes = &c->processes;
 	c->unwind.always_on = c->options.always_on;
 	c->unwind.tick_ns = capture_tick_ns(c);
@@ -509,12 +624,7 @@ static int load_sample(struct capture *c, struct error *e)
 	return err;
 }
 
-static int compare_pids(const void *left, const void *right)
-{
-	const pid_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
+ORDER(compare_pids, pid_t, COMPARE(*a, *b))
 
 /*
  * Chooses whether stacks are recorded: by the files that the targets have mapped now, however they
@@ -612,6 +722,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 			.everyone = counts_everyone(c),
 			.one_thread = is_thread,
 			.members = sample_program_object(&c->sample),
+			.types = &c->sample.types,
 			.whom = c->whom,
 		};
 
@@ -659,7 +770,8 @@ int capture_fd(const struct capture *c)
  */
 #define CROWDED_READS 8
 
-int capture_handle(struct capture *c, struct error *e)
+/* Reads all but the bank in which ticks count. */
+static int read_all(struct capture *c, struct error *e)
 {
 	struct epoll_event woken[16];
 	uint64_t until_ns;
@@ -687,7 +799,8 @@ int capture_handle(struct capture *c, struct error *e)
 	     snapshot_if_crowded(&c->processes, until_ns,
 				 c->options.always_on ? UINT_MAX : CROWDED_READS)))
 		return error_no_memory(e);
-	if (image_open_again(&c->processes) || jit_look_soon(&c->processes))
+	if (image_open_again(&c->processes) || jit_look_soon(&c->processes) ||
+	    otel_look_soon(&c->processes))
 		return error_no_memory(e);
 	if (has_unwind(c) && c->unwind.ring && unwind_update(&c->unwind, until_ns))
 		return error_no_memory(e);
@@ -701,6 +814,35 @@ int capture_handle(struct capture *c, struct error *e)
 		return err;
 	err = c->events.incomplete ? members_look(&c->members, e) : 0;
 	return err ?: begin_ticks(c, e);
+}
+
+static void add_window(struct sample_window *to, const struct sample_window *part)
+{
+	to->ticks += part->ticks;
+	to->counted += part->counted;
+	to->times_lost += part->times_lost;
+	to->counters.excluded += part->counters.excluded;
+	to->counters.out_of_range += part->counters.out_of_range;
+	to->counters.ring += part->counters.ring;
+	to->counters.ring_full += part->counters.ring_full;
+	to->counters.timed += part->counters.timed;
+	to->counters.timed_ns += part->counters.timed_ns;
+}
+
+int capture_handle(struct capture *c, struct error *e)
+{
+	struct sample_window part;
+	int err = read_all(c, e);
+
+	if (err || c->stopped || !sample_program_fills_up(&c->sample))
+		return err;
+	err = sample_program_switch(&c->sample);
+	err = err ?: sample_program_read(&c->sample);
+	err = err ?: sample_program_take(&c->sample, &c->gathered, &part);
+	if (err)
+		return error_set(e, -err, "cannot take the counts of a full table");
+	add_window(&c->taken, &part);
+	return 0;
 }
 
 bool capture_ended(const struct capture *c)
@@ -742,7 +884,9 @@ static void take_crowded(struct capture *c)
 /* Takes the window's counts, and forgets processes and images that no tick comes to any more. */
 static int take_window(struct capture *c)
 {
-	uint64_t kernel, from_ring = counts_sum(&c->gathered, &kernel), blocked_ns = 0;
+	uint64_t kernel, blocked_ns = 0;
+	uint64_t from_ring = counts_sum(&c->gathered, &kernel) - c->taken.counted;
+	const struct counts *const samples[] = { &c->counts, &c->waits, &c->wakers };
 	int64_t moved;
 	int err = 0;
 
@@ -760,6 +904,8 @@ static int take_window(struct capture *c)
 			      ?: (c->stopped ? counts_group_waits(&c->sample.calls.counts) : 0)
 			      ?: counts_group_ticks(&c->wakers);
 	err = err ?: sample_program_take(&c->sample, &c->counts, &c->window);
+	add_window(&c->window, &c->taken);
+	c->taken = (struct sample_window){ 0 };
 	/*
 	 * A tick that went through a ring buffer is in the window in which it was read. Those that
 	 * were read before the cut, or are still to be read, are moved from one window's ticks to
@@ -770,7 +916,9 @@ static int take_window(struct capture *c)
 	c->not_gathered += moved;
 	c->window.counters.ring = from_ring;
 	err = err ?: counts_group_ticks(&c->counts);
-	err = err ?: forget_choose(&c->processes, &c->counts, c->stop_ns);
+	err = err
+		      ?: forget_choose(&c->processes, samples, sizeof(samples) / sizeof(*samples),
+				       c->stop_ns);
 	if (c->stopped)
 		return err;
 	err = err ?: unwind_forget(&c->unwind);
@@ -780,9 +928,15 @@ static int take_window(struct capture *c)
 
 int capture_cut(struct capture *c, struct error *e)
 {
+	struct member_times times = { 0 };
 	uint64_t ns = 0, lost, dropped, own_ns;
 	int err = 0;
 
+	/* Before waits of the next window begin, which have the values that are added from now on.
+	 */
+	err = sample_program_renew_contexts(&c->sample);
+	if (err)
+		return error_set(e, -err, "cannot wait for the ticks of a window");
 	/* First, as it takes some milliseconds: ticks of the next window must not come to this one.
 	 */
 	if (c->options.waits)
@@ -808,16 +962,22 @@ int capture_cut(struct capture *c, struct error *e)
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");
 	/* The CPU time that the kernel has charged to the targets so far; 0: unknown. */
-	if (!counts_everyone(c))
-		err = c->stopped ? members_end_account(&c->members, &ns, e)
-				 : members_read_account(&c->members, &ns, e);
-	else if (c->options.target == CAPTURE_SYSTEM)
+	if (!counts_everyone(c)) {
+		err = c->stopped ? members_end_account(&c->members, &times, e)
+				 : members_read_account(&c->members, &times, e);
+		ns = times.cpu_ns;
+	} else if (c->options.target == CAPTURE_SYSTEM) {
 		ns = target_system_cpu_ns();
-	else if (!c->has_group_ns || whom_cpu_ns(&c->whom, &ns))
+	} else if (!c->has_group_ns || whom_cpu_ns(&c->whom, &ns)) {
 		ns = 0; /* a group is removed by now, or it is a user */
+	}
 	c->account.cpu_ns = ns ? ns - c->cpu_start_ns : 0;
 	c->cpu_start_ns = ns ?: c->cpu_start_ns;
-	err = err ?: capture_handle(c, e);
+	c->account.runnable_ns = times.runnable_ns - c->times_before.runnable_ns;
+	c->account.wall_ns = times.wall_ns - c->times_before.wall_ns;
+	c->account.threads = times.threads;
+	c->times_before = times;
+	err = err ?: read_all(c, e);
 	if (err)
 		return err;
 	lost = records_lost(c);
@@ -845,11 +1005,12 @@ int capture_cut(struct capture *c, struct error *e)
 		return err;
 	if (take_window(c))
 		return error_no_memory(e);
-	stack_account_clear(&c->stacks);
+	c->stacks.truncated = c->stacks.user = c->stacks.complete = c->stacks.end_count = 0;
 	c->account.in_doubt = 0;
 	if (capture_each_sample(c, CAPTURE_TICKS, account_for, c))
 		return error_no_memory(e);
-	stack_account_sort(&c->stacks);
+	if (c->stacks.end_count)
+		qsort(c->stacks.ends, c->stacks.end_count, sizeof(*c->stacks.ends), most_first);
 	take_crowded(c);
 	own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + children_cpu_ns();
 	c->account.own_ns = own_ns - c->own_start_ns;
@@ -920,15 +1081,13 @@ void capture_free(struct capture *c)
 	counts_free(&c->gathered);
 	counts_free(&c->waits);
 	counts_free(&c->wakers);
-	stack_account_free(&c->stacks);
+	free(c->stacks.ends);
 	command_release(&c->command);
 	for (size_t i = 0; i < c->target_count; i++)
-		if (c->targets[i].pidfd >= 0)
-			close(c->targets[i].pidfd);
+		file_close(c->targets[i].pidfd);
 	free(c->targets);
 	whom_close(&c->whom);
-	if (c->epoll >= 0)
-		close(c->epoll);
+	file_close(c->epoll);
 	free(c);
 }
 
@@ -936,7 +1095,19 @@ void capture_free(struct capture *c)
 
 uint64_t capture_ticks(const struct capture *c)
 {
-	return sample_program_ticks(&c->sample);
+	return sample_program_ticks(&c->sample) + c->taken.ticks;
+}
+
+/* So many ticks or waits have the labels of this number. */
+static void count_context(const struct capture *c, uint16_t context, uint64_t count,
+			  struct capture_totals *totals)
+{
+	const struct context_value *values = c->unwind.tables.context_values;
+
+	if (context && context < CONTEXT_IMAGES)
+		totals->context_others += count;
+	else if (context && values && context_is_cut(&values[context]))
+		totals->context_cut += count;
 }
 
 void capture_totals(const struct capture *c, struct capture_totals *totals)
@@ -994,11 +1165,9 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->ring = sum->ring;
 	totals->bpf_ns_per_tick = sum->timed ? sum->timed_ns / sum->timed : 0;
 	for (size_t i = 0; i < c->waits.count; i++)
-		if (c->waits.samples[i].context && c->waits.samples[i].context < CONTEXT_IMAGES)
-			totals->context_others += c->waits.samples[i].waiting;
+		count_context(c, c->waits.samples[i].context, c->waits.samples[i].waiting, totals);
 	for (size_t i = 0; i < c->counts.count; i++) {
-		if (c->counts.samples[i].context && c->counts.samples[i].context < CONTEXT_IMAGES)
-			totals->context_others += c->counts.samples[i].count;
+		count_context(c, c->counts.samples[i].context, c->counts.samples[i].count, totals);
 		uint64_t after = c->counts.samples[i].first_ns - c->begin_ns;
 
 		if (!totals->first_tick_ns || after < totals->first_tick_ns)
@@ -1128,14 +1297,18 @@ int capture_each_sample(struct capture *c, enum capture_kind kind,
 size_t capture_context(const struct capture *c, const struct capture_sample *sample,
 		       struct context_text texts[static CONTEXT_TEXTS_MAX])
 {
-	const struct context_value *values = c->sample.context_values;
+	const struct context_value *values = c->unwind.tables.context_values;
+	size_t count = 0;
 
-	if (!sample->context || !values || sample->context >= CONTEXT_VALUES)
-		return 0;
-	if (sample->context < CONTEXT_IMAGES)
-		return context_read_others(&c->unwind.tables.contexts[sample->context],
-					   c->options.wishes, texts);
-	return context_read_value(&values[sample->context], c->options.wishes, texts);
+	if (!values || !sample->context || sample->context >= CONTEXT_VALUES)
+		count = 0;
+	else if (sample->context < CONTEXT_IMAGES)
+		count = context_read_others(&c->unwind.tables.contexts[sample->context],
+					    c->options.wishes, texts);
+	else
+		count = context_read_value(&values[sample->context], c->options.wishes,
+					   sample->otel, texts);
+	return context_read_service(sample->otel, texts, count);
 }
 
 bool capture_has_label(const struct capture *c, size_t wish)
@@ -1149,9 +1322,22 @@ bool capture_has_label(const struct capture *c, size_t wish)
 	return false;
 }
 
+bool capture_lacks_thread_locals(const struct capture *c)
+{
+	return sample_program_lacks_thread_locals(&c->sample);
+}
+
 const char *capture_no_waits(const struct capture *c)
 {
 	return c->no_waits[0] ? c->no_waits : NULL;
+}
+
+const struct capture_mapping *capture_interpreter(const struct capture_sample *sample)
+{
+	for (uint32_t i = sample->depth - sample->user_depth + 1; i < sample->depth; i++)
+		if (language_of_word(sample->frames[i].pc))
+			return sample->frames[i - 1].mapping;
+	return NULL;
 }
 
 const struct wait_peer *capture_peer(const struct capture *c, const struct capture_waits *wait)

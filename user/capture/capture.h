@@ -145,7 +145,7 @@ struct capture_options {
 	bool owned;
 	bool from_exec; /* each of pids counts once it has called exec */
 	bool always_on; /* little memory and CPU time, at some 100 Hz; implies both but the title */
-	/* Labels whose text is a variable's value; with CFI, without windows; NULL: none. */
+	/* Labels whose text is a variable's value; with CFI; NULL: none. */
 	const struct context_wishes *wishes;
 	unsigned int waits_percent; /* of the CPUs that following waits may take; 0: any */
 	/*
@@ -421,6 +421,7 @@ struct capture_sample {
 	/* With options.origins: */
 	const char *cgroup; /* of the process: a path as in /proc/PID/cgroup; NULL: unknown */
 	const char *title;  /* that it gave itself: "nginx: worker process"; NULL: none */
+	const struct otel_process *otel; /* with options.wishes; NULL: unknown */
 	/* With options.always_on: */
 	bool is_older; /* the process already ran when the window began */
 };
@@ -443,13 +444,22 @@ int capture_each_sample(struct capture *c, enum capture_kind kind,
 
 /*
  * Writes the labels of a sample to texts[]: for whom its thread worked, as far as the process's
- * variables say. Returns their number.
+ * variables say, and its service. Returns their number.
  */
 size_t capture_context(const struct capture *c, const struct capture_sample *sample,
 		       struct context_text texts[static CONTEXT_TEXTS_MAX]);
 
 /* Whether some image that was mapped has the variable of a wish. */
 bool capture_has_label(const struct capture *c, size_t wish);
+
+/* Whether thread-local variables were not read, as their C library is unknown. */
+bool capture_lacks_thread_locals(const struct capture *c);
+
+/*
+ * The interpreter whose script the stack runs: the mapping of the frame before the script's first;
+ * NULL: none, or unknown.
+ */
+const struct capture_mapping *capture_interpreter(const struct capture_sample *sample);
 
 /*
  * Whom a wait was for: the thread with its lock, its disk, the other end of its socket. NULL:

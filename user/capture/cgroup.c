@@ -164,9 +164,7 @@ static int add_threads(int directory, struct thread_list *list)
 		line[strcspn(line, "\n")] = '\0';
 		if (number_parse(line, 0, INT32_MAX, &tid))
 			continue;
-		err = array_reserve(&list->tids, &list->room, list->count + 1, sizeof(pid_t));
-		if (!err)
-			list->tids[list->count++] = tid;
+		err = array_add(list->tids, list->count, list->room, tid);
 	}
 	fclose(in);
 	return err;
@@ -327,8 +325,7 @@ int whom_cpu_ns(const struct whom *whom, uint64_t *ns)
 				*ns += usec * 1000;
 				err = 0;
 			}
-		if (stat)
-			fclose(stat);
+		file_close_stream(stat);
 	}
 	return err;
 }

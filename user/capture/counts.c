@@ -16,18 +16,13 @@ struct key {
 	size_t depth;
 };
 
-static bool sample_equal(const void *array, uint32_t number, const void *of)
-{
-	const struct counted *a = (const struct counted *)array + number;
-	const struct key *key = of;
-
-	return a->id == key->sample->id && a->kernel_depth == key->sample->kernel_depth &&
-	       a->user_depth == key->sample->user_depth && a->end == key->sample->end &&
-	       a->cpu == key->sample->cpu && a->context == key->sample->context &&
-	       a->waker == key->sample->waker && a->whom == key->sample->whom &&
-	       (!key->depth ||
-		memcmp(key->stored + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0);
-}
+EQUAL(sample_equal, struct counted, struct key,
+      a->id == b->sample->id && a->kernel_depth == b->sample->kernel_depth &&
+	      a->user_depth == b->sample->user_depth && a->end == b->sample->end &&
+	      a->cpu == b->sample->cpu && a->context == b->sample->context &&
+	      a->waker == b->sample->waker && a->whom == b->sample->whom &&
+	      (!b->depth ||
+	       memcmp(b->stored + a->first_pc, b->pcs, b->depth * sizeof(*b->pcs)) == 0))
 
 static uint32_t plausible_depth(const uint64_t *pcs, uint32_t depth)
 {

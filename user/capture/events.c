@@ -16,6 +16,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/number.h"
+#include "util/order.h"
 
 /* The longest time over which the clocks of CPUs are enabled: a period of 10 Hz. Bound: pace. */
 #define PHASE_NS_MAX (100 * NS_PER_MS)
@@ -249,8 +250,7 @@ int events_open(struct event_set *set, const struct members *members, int progra
 void events_stop(struct event_set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
-		if (set->events[i].fd >= 0)
-			close(set->events[i].fd);
+		file_close(set->events[i].fd);
 		set->events[i].fd = -1;
 	}
 }
@@ -273,12 +273,7 @@ void events_close(struct event_set *set)
 #define COST_SHORTEST_NS 400
 #define COST_AGAIN_NS	 (3600 * NS_PER_S)
 
-static int ascending(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
+ORDER(ascending, uint64_t, COMPARE(*a, *b))
 
 void tick_cost_update(struct tick_cost *cost, uint64_t now)
 {
@@ -304,8 +299,7 @@ void tick_cost_update(struct tick_cost *cost, uint64_t now)
 			gaps[count++] = at - before;
 		before = at;
 	}
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	/* The median: other interrupts and other tasks cause gaps too, but few. */
 	qsort(gaps, count, sizeof(*gaps), ascending);
 	if (count >= COST_GAPS / 4)

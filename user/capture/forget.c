@@ -20,9 +20,11 @@
  */
 #define AFTER_END_NS NS_PER_S
 
-/* Marks the process and the threads of a tick. *until_ns: the time up to which they are the same.
+/*
+ * Marks the process and the threads of a tick, or wait. *until_ns: the time up to which they are
+ * the same.
  */
-static int mark_tick(struct process_table *table, uint64_t id, uint64_t time_ns, uint64_t *until_ns)
+static int mark_time(struct process_table *table, uint64_t id, uint64_t time_ns, uint64_t *until_ns)
 {
 	pid_t pid = sample_id_tgid(id), tids[] = { pid, sample_id_tid(id) };
 	struct process *process = process_at(table, pid, time_ns);
@@ -49,7 +51,30 @@ static bool thread_exists(pid_t tid)
 	return syscall(SYS_tkill, tid, 0) == 0 || errno != ESRCH;
 }
 
-int forget_choose(struct process_table *table, const struct counts *counts, uint64_t end_ns)
+static int mark_samples(struct process_table *table, const struct counts *counts)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < counts->count && !err; i++) {
+		const struct counted *sample = &counts->samples[i];
+		size_t count, wait_count;
+		const uint64_t *times = counts_times(counts, i, &count);
+		const struct timed_wait *waits = counts_waits(counts, i, &wait_count);
+		uint64_t until_ns;
+
+		err = mark_time(table, sample->id, sample->first_ns, &until_ns);
+		for (size_t k = 0; k < count && !err; k++)
+			if (times[k] >= until_ns)
+				err = mark_time(table, sample->id, times[k], &until_ns);
+		for (size_t k = 0; k < wait_count && !err; k++)
+			if (waits[k].since_ns >= until_ns)
+				err = mark_time(table, sample->id, waits[k].since_ns, &until_ns);
+	}
+	return err;
+}
+
+int forget_choose(struct process_table *table, const struct counts *const counts[], size_t kinds,
+		  uint64_t end_ns)
 {
 	int err = 0;
 
@@ -57,17 +82,8 @@ int forget_choose(struct process_table *table, const struct counts *counts, uint
 		table->processes[i].sampled = false;
 	for (size_t i = 0; i < table->thread_count; i++)
 		table->threads[i].sampled = false;
-	for (size_t i = 0; i < counts->count && !err; i++) {
-		const struct counted *sample = &counts->samples[i];
-		size_t count;
-		const uint64_t *times = counts_times(counts, i, &count);
-		uint64_t until_ns;
-
-		err = mark_tick(table, sample->id, sample->first_ns, &until_ns);
-		for (size_t k = 0; k < count && !err; k++)
-			if (times[k] >= until_ns)
-				err = mark_tick(table, sample->id, times[k], &until_ns);
-	}
+	for (size_t i = 0; i < kinds && !err; i++)
+		err = mark_samples(table, counts[i]);
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];
 		bool is_last = process->next_with_pid == INDEX_NONE;

@@ -12,10 +12,12 @@
  */
 
 /*
- * Marks the processes to forget, and the processes and threads that have samples; reads where the
- * latter belong now. The window ended at end_ns. Returns 0 or -ENOMEM.
+ * Marks the processes to forget, and the processes and threads that have samples, which are of
+ * several kinds; reads where the latter belong now. The window ended at end_ns. Returns 0 or
+ * -ENOMEM.
  */
-int forget_choose(struct process_table *table, const struct counts *counts, uint64_t end_ns);
+int forget_choose(struct process_table *table, const struct counts *const counts[], size_t kinds,
+		  uint64_t end_ns);
 
 /*
  * Forgets the marked processes, the programs that ended before the window, which began at begin_ns,

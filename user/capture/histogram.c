@@ -6,19 +6,182 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "bpf/member.h"
+#include "bpf/profil.h"
 #include "capture/events.h"
 #include "capture/members.h"
 #include "capture/perf_event.h"
-#include "capture/profil_program.h"
 #include "capture/program.h"
 #include "capture/tick.h"
+#include "profil.skel.h"
 #include "util/child.h"
 #include "util/clock.h"
+#include "util/error.h"
+
+/* --- The programs --- */
+
+struct bpf_object;
+struct bpf_program;
+
+/*
+ * The BPF program `profil`. Many clients can share it, and so can processes that receive its
+ * descriptors. Zero-initialised is none.
+ */
+struct profil_program {
+	struct profil_bpf *bpf;
+	const struct tick *tick; /* runs at the scheduler's tick; NULL: at perf events */
+	unsigned int max_clients;
+	struct kernel_types types;
+	int entries, clients; /* descriptors of its maps */
+};
+
+/* A client: a histogram, which the program counts in. Zero-initialised is none. */
+struct profil_client {
+	uint32_t number; /* as in struct member */
+	size_t range_count, cell_count;
+	bool elsewhere; /* only another process reads the cells: they are not mapped here */
+	int map;	/* of profil_pages() times struct profil_page; 0: none */
+	struct profil_page *pages; /* the map in our memory; NULL: none */
+};
+
+/*
+ * How often to check, at most, whether the last tick has been counted.
+ * Bound: machine: looks for the last tick of a histogram that ends; then: it ends without that
+ * tick; again: never; share: the histogram's own; seen: not seen.
+ */
+#define END_CHECKS_MAX 500
+
+/* --- The program --- */
+
+/* The program to run at ticks, and its BPF object. */
+static struct bpf_program *profil_program_on_tick(const struct profil_program *profil)
+{
+	return profil->tick ? profil->bpf->progs.profil_tick : profil->bpf->progs.profil;
+}
+
+/* For program_load(). */
+static int load_profil(void *object)
+{
+	struct profil_program *profil = object;
+	LIBBPF_OPTS(bpf_object_open_opts, options,
+		    .btf_custom_path = kernel_types_used(&profil->types));
+	struct profil_bpf *bpf = profil_bpf__open_opts(&options);
+	int err;
+
+	if (!bpf)
+		return -errno;
+	profil->bpf = bpf;
+	bpf->rodata->ends_at_exec = true;
+	bpf->rodata->pid_namespace = members_pid_namespace();
+	if (profil->tick) {
+		bpf->rodata->tick_cpu_sched = profil->tick->timer_distance;
+		bpf->rodata->irq_regs = profil->tick->regs_distance;
+	}
+	bpf_map__set_max_entries(bpf->maps.members, profil->max_clients);
+	bpf_map__set_max_entries(bpf->maps.entries, profil->max_clients);
+	bpf_map__set_max_entries(bpf->maps.clients, profil->max_clients);
+	bpf_program__set_autoload(bpf->progs.profil, false);
+	bpf_program__set_autoload(profil_program_on_tick(profil), true);
+	members_choose(bpf->obj, false);
+	kernel_types_forget(&profil->types);
+	err = profil_bpf__load(bpf);
+	if (err) {
+		profil_bpf__destroy(bpf);
+		profil->bpf = NULL;
+		return err;
+	}
+	profil->entries = bpf_map__fd(bpf->maps.entries);
+	profil->clients = bpf_map__fd(bpf->maps.clients);
+	return 0;
+}
+
+/* --- Clients --- */
+
+static size_t bytes_of(const struct profil_client *client)
+{
+	return profil_pages(client->range_count, client->elsewhere ? 0 : client->cell_count) *
+	       sizeof(*client->pages);
+}
+
+/* The parts of its memory. */
+static struct profil_state *profil_client_state(const struct profil_client *client)
+{
+	return (struct profil_state *)client->pages;
+}
+
+static void profil_client_free(struct profil_client *client)
+{
+	if (client->pages)
+		munmap(client->pages, bytes_of(client));
+	if (client->map)
+		close(client->map);
+	client->pages = NULL;
+	client->map = 0;
+}
+
+/* Creates a client's map for these ranges (bpf/profil.h); the caller has set the counts above. */
+static int profil_client_make(struct profil_client *client, const struct profil_range *ranges,
+			      struct error *e)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_client", sizeof(uint32_t),
+				sizeof(struct profil_page),
+				profil_pages(client->range_count, client->cell_count), &options);
+	void *pages = MAP_FAILED;
+	struct profil_state *state;
+	int err = fd < 0 ? -fd : 0;
+
+	if (!err) {
+		client->map = fd;
+		pages = mmap(NULL, bytes_of(client), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		err = pages == MAP_FAILED ? errno : 0;
+	}
+	if (err) {
+		profil_client_free(client);
+		return error_set(e, err, "cannot create the map for the counts");
+	}
+	client->pages = pages;
+	state = profil_client_state(client);
+	state->range = ranges[0];
+	while ((client->cell_count - 1) >> state->dirty_shift >= PROFIL_DIRTY_BITS)
+		state->dirty_shift++;
+	for (size_t i = 0; i < client->range_count && client->range_count > 1; i++) {
+		struct profil_page *page = &client->pages[1 + i / PROFIL_PAGE_RANGES];
+
+		memcpy((struct profil_range *)page + i % PROFIL_PAGE_RANGES, &ranges[i],
+		       sizeof(*ranges));
+	}
+	return 0;
+}
+
+/*
+ * A tick takes some microseconds. The memory of another process's histogram is not waited for: that
+ * process can write anything to it, and waits itself.
+ */
+static void profil_client_end(struct profil_client *client)
+{
+	const struct timespec moment = { .tv_nsec = 20000 };
+	struct profil_state *state = profil_client_state(client);
+	uint64_t done;
+
+	__atomic_store_n(&state->range_count, 0, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < END_CHECKS_MAX && !client->elsewhere; i++) {
+		done = __atomic_load_n(&state->done, __ATOMIC_SEQ_CST);
+		if (done == __atomic_load_n(&state->ticks, __ATOMIC_SEQ_CST))
+			break;
+		nanosleep(&moment, NULL);
+	}
+}
 
 /*
  * How long a clock ticks on after its last histogram, so that many short ones, one after the other,
@@ -176,8 +339,8 @@ static int load_program(struct histograms *all, struct error *e)
 		all->clocks[0].tick_ns = all->tick.tick_ns;
 	}
 	all->profil.max_clients = all->max_count;
-	err = profil_program_load(&all->profil, e);
-	err = err ?: members_begin(&all->members, profil_program_object(&all->profil), false, e);
+	err = program_load(load_profil, &all->profil, e);
+	err = err ?: members_begin(&all->members, all->profil.bpf->obj, false, e);
 	if (err)
 		return err;
 	all->program = bpf_program__fd(profil_program_on_tick(&all->profil));
@@ -282,7 +445,8 @@ void histograms_close(struct histograms *all)
 		close(all->members.number_map);
 		close(all->program);
 	}
-	profil_program_free(&all->profil);
+	profil_bpf__destroy(all->profil.bpf);
+	kernel_types_close(&all->profil.types);
 	free(all);
 }
 
@@ -578,7 +742,8 @@ bool histogram_counts(const struct histogram *h)
 
 int histogram_enable(struct histogram *h)
 {
-	profil_client_enable(&h->client);
+	__atomic_store_n(&profil_client_state(&h->client)->range_count, h->client.range_count,
+			 __ATOMIC_SEQ_CST);
 	return histogram_counts(h) ? 0 : -ESRCH;
 }
 
@@ -661,7 +826,7 @@ struct profil_state *histogram_state(const struct histogram *h)
 
 uint64_t *histogram_cells(const struct histogram *h)
 {
-	return profil_client_cells(&h->client);
+	return (uint64_t *)&h->client.pages[profil_first_page(h->client.range_count)];
 }
 
 int histogram_fd(const struct histogram *h)

@@ -14,6 +14,7 @@
 
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/file_open.h"
 #include "util/proc.h"
 #include "util/proc_maps.h"
 
@@ -64,11 +65,10 @@ int image_root(struct process_table *table, pid_t tid, int *root)
 	its.fd = image_keep(open(proc_path(tid, 0, "root").text, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (its.fd < 0)
 		return -ENOENT;
-	if (array_reserve(&table->roots, &table->root_room, table->root_count + 1, sizeof(its))) {
+	if (array_add(table->roots, table->root_count, table->root_room, its)) {
 		close(its.fd);
 		return -ENOMEM;
 	}
-	table->roots[table->root_count++] = its;
 	*root = its.fd;
 	return 0;
 }
@@ -102,10 +102,8 @@ static uid_t namespace_owner(pid_t tid)
 
 	if (users >= 0 && ioctl(users, NS_GET_OWNER_UID, &owner))
 		owner = 0;
-	if (users >= 0)
-		close(users);
-	if (mounts >= 0)
-		close(mounts);
+	file_close(users);
+	file_close(mounts);
 	return owner == geteuid() ? 0 : owner;
 }
 
@@ -226,8 +224,7 @@ void image_remove(struct process_table *table, uint32_t number)
 	table->image_bytes -= IMAGE_BYTES + strlen(image->path);
 	free(image->path);
 	free(image->why);
-	if (image->fd >= 0)
-		close(image->fd);
+	file_close(image->fd);
 	*image = (struct capture_image){ .fd = -1, .root = -1 };
 	if (number < table->next_image)
 		table->next_image = number;
@@ -277,8 +274,7 @@ static int add_file(struct process_table *table, const struct process *process, 
 	    image_add(table, &image, number)) {
 		free(image.path);
 		free(image.why);
-		if (fd >= 0)
-			close(fd);
+		file_close(fd);
 		return -ENOMEM;
 	}
 	return index_add(&table->by_path, hash_path(name), *number);
@@ -326,8 +322,7 @@ static int open_image(struct process_table *table, const struct process *process
 				close(fd);
 				fd = -1;
 			}
-		if (memory >= 0)
-			close(memory);
+		file_close(memory);
 		file->bits = 32;
 		return fd < 0 ? -ESRCH : fd;
 	}
@@ -394,8 +389,7 @@ static int reopen_image(struct process_table *table, struct capture_image *image
 		image->root = root;
 	table->image_bytes -= strlen(image->path) - proc_path_size(image->path);
 	image->path[proc_path_size(image->path)] = '\0';
-	if (image->fd >= 0)
-		close(image->fd);
+	file_close(image->fd);
 	image->fd = fd;
 	describe_file(image, record, file);
 	image->is_reopened |= image->is_unread;
@@ -407,8 +401,7 @@ static int reopen_image(struct process_table *table, struct capture_image *image
 
 void image_reject(struct process_table *table, struct capture_image *image)
 {
-	if (image->fd >= 0)
-		close(image->fd);
+	file_close(image->fd);
 	image->fd = -1;
 	image->is_unread = true;
 	table->open_left = table->count;
@@ -450,8 +443,7 @@ static int open_again_for(struct process_table *table, const struct process *pro
 		provider = fd < 0 ? 0 : provider_of(process, &record, &file);
 		if (image->is_left ? provider != image->provider
 				   : provider && provider != image->user) {
-			if (fd >= 0)
-				close(fd);
+			file_close(fd);
 			fd = -EPERM;
 		}
 		if (fd >= 0)
@@ -527,8 +519,7 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 			table->images[*image].provider = provider;
 		return reopen_image(table, &table->images[*image], &opened, fd, &file, begin_ns);
 	}
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	return 0;
 }
 

@@ -10,8 +10,8 @@
 
 #include "capture/image.h"
 #include "capture/target.h"
-#include "util/array.h"
 #include "util/clock.h"
+#include "util/file_open.h"
 #include "util/proc.h"
 
 /* In seconds: a file system has its own clock, and the machine's may be adjusted. */
@@ -98,8 +98,7 @@ static int take_file(struct process_table *table, struct process *process, int f
 			return -ENOMEM;
 		}
 	} else {
-		if (image->fd >= 0)
-			close(image->fd);
+		file_close(image->fd);
 		image->fd = image_keep(fd);
 		/* Whoever owns it: in its own mount namespace, a user has any file at this path. */
 		image->provider = process->jit.uid == geteuid() ? 0 : process->jit.uid;
@@ -143,8 +142,7 @@ static int look_for_map(struct process_table *table, struct process *process)
 		return 0;
 	if (has_names && file.status.st_dev == jit->map_device &&
 	    file.status.st_ino == jit->map_inode) {
-		if (fd >= 0)
-			close(fd);
+		file_close(fd);
 		return 0;
 	}
 	err = take_file(table, process, fd, &file.status, path);

@@ -4,10 +4,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,7 +24,7 @@
 static const char *const programs[] = { "note_exit", "follow", "change_at_exec" };
 _Static_assert(sizeof(programs) / sizeof(programs[0]) == MEMBERS_PROGRAMS, "a link for each");
 
-static const char look_program[] = "take_cpu_time";
+static const char look_program[] = "take_times";
 
 uint32_t members_pid_namespace(void)
 {
@@ -38,26 +36,11 @@ static struct bpf_program *find_program(struct bpf_object *object, const char *n
 	return bpf_object__find_program_by_name(object, name);
 }
 
-/*
- * Lets a map allocate its elements on demand: to allocate all of them at once takes 5 ms.
- * perf_event programs may use such a map since Linux 6.1.
- */
-static void let_grow(struct bpf_object *object, const char *name)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
-	unsigned int major, minor;
-	struct utsname kernel;
-
-	if (uname(&kernel) == 0 && sscanf(kernel.release, "%u.%u", &major, &minor) == 2 &&
-	    (major > 6 || (major == 6 && minor >= 1)))
-		bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
-}
-
 void members_choose(struct bpf_object *object, bool account)
 {
-	let_grow(object, "members");
+	program_let_grow(bpf_object__find_map_by_name(object, "members"));
 	if (account)
-		let_grow(object, "member_tasks");
+		program_let_grow(bpf_object__find_map_by_name(object, "member_tasks"));
 	for (size_t i = 0; i < MEMBERS_PROGRAMS; i++)
 		bpf_program__set_autoload(find_program(object, programs[i]), true);
 	bpf_program__set_autoload(find_program(object, look_program), account);
@@ -199,7 +182,7 @@ int members_look(struct members *members, struct error *e)
 			err = errno;
 	if (fd >= 0)
 		close(fd);
-	return err ? error_set(e, err, "cannot read the CPU time of the processes") : 0;
+	return err ? error_set(e, err, "cannot read the times of the processes") : 0;
 }
 
 /* The iterator first sets what all threads have used before. */
@@ -212,19 +195,25 @@ int members_begin_account(struct members *members, struct error *e)
 	return err;
 }
 
-int members_read_account(struct members *members, uint64_t *ns, struct error *e)
+int members_read_account(struct members *members, struct member_times *times, struct error *e)
 {
+	const struct member_account *account = members->account;
 	int err = members_look(members, e);
 
-	*ns = __atomic_load_n(&members->account->cpu_ns, __ATOMIC_SEQ_CST);
+	*times = (struct member_times){
+		.cpu_ns = __atomic_load_n(&account->cpu_ns, __ATOMIC_SEQ_CST),
+		.runnable_ns = __atomic_load_n(&account->runnable_ns, __ATOMIC_SEQ_CST),
+		.wall_ns = __atomic_load_n(&account->wall_ns, __ATOMIC_SEQ_CST),
+		.threads = __atomic_load_n(&account->threads, __ATOMIC_SEQ_CST),
+	};
 	return err;
 }
 
-int members_end_account(struct members *members, uint64_t *ns, struct error *e)
+int members_end_account(struct members *members, struct member_times *times, struct error *e)
 {
 	const struct timespec moment = { .tv_nsec = NS_PER_MS };
 	struct member_account *account = members->account;
-	int err = members_look(members, e);
+	int err = members_read_account(members, times, e);
 	uint64_t end_ns;
 
 	__atomic_store_n(&account->state, ACCOUNT_ENDS, __ATOMIC_SEQ_CST);
@@ -233,7 +222,7 @@ int members_end_account(struct members *members, uint64_t *ns, struct error *e)
 		nanosleep(&moment, NULL);
 		err = members_look(members, e);
 	}
-	*ns = __atomic_load_n(&account->cpu_ns, __ATOMIC_SEQ_CST);
+	times->cpu_ns = __atomic_load_n(&account->cpu_ns, __ATOMIC_SEQ_CST);
 	return err;
 }
 

@@ -33,7 +33,13 @@ struct members {
 	void *context;
 };
 
-/* Before the load: chooses the programs to load. `account`: CPU time and records will be read. */
+/* Of all members since the account's begin, those that have exited included. */
+struct member_times {
+	uint64_t cpu_ns, runnable_ns, wall_ns;
+	uint64_t threads;
+};
+
+/* Before the load: chooses the programs to load. `account`: times and records will be read. */
 void members_choose(struct bpf_object *object, bool account);
 
 /* After the load: starts to follow forks, execs and exits. Returns 0 or -errno with *e set. */
@@ -68,20 +74,17 @@ void members_remove(struct members *members, pid_t number);
 /* Whether a member's thread was allowed to run on the CPU at the last members_look(). */
 bool members_may_run_on(const struct members *members, int cpu);
 
-/* Updates CPU time and allowed CPUs from all threads. Returns 0 or a negative errno with *e set. */
+/* Updates times and allowed CPUs from all threads. Returns 0 or a negative errno with *e set. */
 int members_look(struct members *members, struct error *e);
 
-/* Starts the account of CPU time. Returns 0 or a negative errno with *e set. */
+/* Starts the account of times. Returns 0 or a negative errno with *e set. */
 int members_begin_account(struct members *members, struct error *e);
 
-/* Stores the CPU time of the account so far. Returns 0 or a negative errno with *e set. */
-int members_read_account(struct members *members, uint64_t *ns, struct error *e);
+/* Stores the account so far. Returns 0 or a negative errno with *e set. */
+int members_read_account(struct members *members, struct member_times *times, struct error *e);
 
-/*
- * Ends the account. Stores the CPU time that all members have used since its begin, those that have
- * exited included, in nanoseconds.
- */
-int members_end_account(struct members *members, uint64_t *ns, struct error *e);
+/* Ends the account, and stores it. Returns 0 or a negative errno with *e set. */
+int members_end_account(struct members *members, struct member_times *times, struct error *e);
 
 /*
  * Visits the fork and exit records since the last call; there are none without `account`. Stops

@@ -63,13 +63,8 @@ struct group_key {
 	size_t size;
 };
 
-static bool group_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct group_key *of = key;
-	const char *path = ((char *const *)array)[number];
-
-	return strncmp(path, of->path, of->size) == 0 && !path[of->size];
-}
+EQUAL(group_equal, char *const, struct group_key,
+      strncmp(*a, b->path, b->size) == 0 && !(*a)[b->size])
 
 /* Sets *number to that of a group's path, which is added if it is new. */
 static int find_group(struct process_table *table, const char *path, size_t size, uint32_t *number)

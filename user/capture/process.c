@@ -13,6 +13,7 @@
 #include "capture/image.h"
 #include "capture/jit_file.h"
 #include "capture/origin.h"
+#include "capture/otel_process.h"
 #include "util/array.h"
 #include "util/file.h"
 #include "util/proc.h"
@@ -24,12 +25,12 @@ void process_table_free(struct process_table *table)
 		process_remove_spaces(table, &table->processes[i], table->processes[i].count);
 		free(table->processes[i].spaces);
 		free(table->processes[i].title);
+		otel_free(&table->processes[i]);
 	}
 	for (size_t i = 0; i < table->image_count; i++) {
 		free(table->images[i].path);
 		free(table->images[i].why);
-		if (table->images[i].fd >= 0)
-			close(table->images[i].fd);
+		file_close(table->images[i].fd);
 	}
 	for (size_t i = 0; i < table->root_count; i++)
 		close(table->roots[i].fd);
@@ -52,10 +53,7 @@ static uint64_t hash_number(pid_t number)
 	return hash_u64(number, 0);
 }
 
-static bool pid_equal(const void *array, uint32_t id, const void *key)
-{
-	return ((const struct process *)array)[id].pid == *(const pid_t *)key;
-}
+EQUAL(pid_equal, struct process, pid_t, a->pid == *b)
 
 struct process *process_at(const struct process_table *table, pid_t pid, uint64_t time_ns)
 {
@@ -104,10 +102,9 @@ int process_note_change(struct process_table *table, struct process *process)
 {
 	if (!table->notes_changes || process->changed)
 		return 0;
-	if (array_reserve(&table->changed, &table->changed_room, table->changed_count + 1,
-			  sizeof(*table->changed)))
+	if (array_add(table->changed, table->changed_count, table->changed_room,
+		      process - table->processes))
 		return -ENOMEM;
-	table->changed[table->changed_count++] = process - table->processes;
 	process->changed = true;
 	return 0;
 }
@@ -209,6 +206,7 @@ void process_remove(struct process_table *table, struct process *process)
 	process_remove_spaces(table, process, process->count);
 	free(process->spaces);
 	free(process->title);
+	otel_free(process);
 	*process = (struct process){
 		.ended = true,
 		.next_with_pid = INDEX_NONE,
@@ -414,18 +412,14 @@ int process_map(struct process_table *table, struct process *process,
 	if (is_known(process, &mapping))
 		return is_anonymous(process, mapping.image) ? process_note_change(table, process)
 							    : 0;
-	if (array_reserve(&space->mappings, &space->room, space->count + 1, sizeof(mapping)))
+	if (array_add(space->mappings, space->count, space->room, mapping))
 		return -ENOMEM;
-	space->mappings[space->count++] = mapping;
 	table->mapping_count++;
 	space->bytes += sizeof(mapping) + strlen(record->name);
 	return process_note_change(table, process);
 }
 
-static bool thread_equal(const void *array, uint32_t id, const void *key)
-{
-	return ((const struct thread *)array)[id].tid == *(const pid_t *)key;
-}
+EQUAL(thread_equal, struct thread, pid_t, a->tid == *b)
 
 struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns)
 {
@@ -574,6 +568,7 @@ static int record_exec(struct process_table *table, struct process *process,
 		free(process->title);
 		process->title = NULL;
 		process->title_is_sure = false;
+		otel_free(process);
 		if (process_add_space(process, since_ns) || process_note_change(table, process) ||
 		    origin_read(table, process) || jit_end_program(table, process, since_ns))
 			return -ENOMEM;

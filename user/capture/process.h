@@ -100,14 +100,15 @@ struct jit {
 /* A free slot of the table has no address spaces, and has ended. */
 struct process {
 	pid_t pid;
-	uint32_t next_with_pid; /* the number of the next process with this PID, or INDEX_NONE */
-	uint32_t generation;	/* how many processes had this PID before */
-	uint64_t begin_ns;	/* when it was forked, or before; 0: before the recording */
-	uint64_t sure_ns;	/* until then it may have been the one before; 0: it was not */
-	uint64_t start_ns;	/* see target_start_ns(); 0: unknown */
-	uint64_t shown_ns;	/* when /proc has shown its names and mappings last; 0: never */
-	uint32_t group, uid;	/* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
-	char *title;		/* likewise; NULL: none */
+	uint32_t next_with_pid;	   /* the number of the next process with this PID, or INDEX_NONE */
+	uint32_t generation;	   /* how many processes had this PID before */
+	uint64_t begin_ns;	   /* when it was forked, or before; 0: before the recording */
+	uint64_t sure_ns;	   /* until then it may have been the one before; 0: it was not */
+	uint64_t start_ns;	   /* see target_start_ns(); 0: unknown */
+	uint64_t shown_ns;	   /* when /proc has shown its names and mappings last; 0: never */
+	uint32_t group, uid;	   /* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
+	char *title;		   /* likewise; NULL: none */
+	struct otel_process *otel; /* of its program, if notes_otel; NULL: it was not looked at */
 	/* Bound: state. */
 	bool title_is_sure; /* it is not read again */
 	bool ended;
@@ -201,9 +202,11 @@ struct process_table {
 	uint64_t next_jit_ns;	  /* when the next look of jit_look_soon() at a process is due */
 	struct root *roots;	  /* that differ from ours */
 	size_t root_count, root_room;
-	bool notes_origins; /* read the control groups of processes */
-	bool notes_titles;  /* read the titles of processes */
-	char **groups;	    /* paths of control groups; NULL: a free slot */
+	bool notes_origins;    /* read the control groups of processes */
+	bool notes_titles;     /* read the titles of processes */
+	bool notes_otel;       /* see capture/otel_process.h */
+	uint64_t next_otel_ns; /* when the next look of otel_look_soon() is due; 0: none is */
+	char **groups;	       /* paths of control groups; NULL: a free slot */
 	size_t group_count, group_room;
 	bool notes_changes; /* fill `changed` */
 	uint32_t *changed;  /* numbers of processes whose mappings have changed */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "capture/requirements.h"
@@ -50,9 +51,8 @@ static int keep_libbpf_message(enum libbpf_print_level level, const char *format
 int program_not_permitted(struct error *e, int code, const char *what)
 {
 	error_set_kind(e, ERROR_NOT_PERMITTED, code, "%s", what);
-	error_hint(e, "run it as root, or give the program to a group, and then the capabilities: "
-		      "chgrp GROUP PROGRAM && chmod 750 PROGRAM && "
-		      "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog=ep PROGRAM");
+	error_hint(e, "run it as root, or give the program capabilities: profiltool check has "
+		      "the command");
 	return -code;
 }
 
@@ -129,6 +129,16 @@ bool program_has_loops(void)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1;
 }
 
+void program_let_grow(struct bpf_map *map)
+{
+	unsigned int major, minor;
+	struct utsname kernel;
+
+	if (uname(&kernel) == 0 && sscanf(kernel.release, "%u.%u", &major, &minor) == 2 &&
+	    (major > 6 || (major == 6 && minor >= 1)))
+		bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
+}
+
 int program_attach(const struct bpf_program *program)
 {
 	/* No name: the program itself has that of its tracepoint. */
@@ -181,10 +191,113 @@ static const struct btf *read_types(struct kernel_types *types)
 	return types->btf = types->btf ?: btf__parse_raw(KERNEL_BTF);
 }
 
-void kernel_types_close(struct kernel_types *types)
+void kernel_types_forget(struct kernel_types *types)
 {
 	btf__free(types->btf);
 	types->btf = NULL;
+}
+
+void kernel_types_close(struct kernel_types *types)
+{
+	kernel_types_forget(types);
+	if (types->used)
+		close(types->used);
+	*types = (struct kernel_types){ 0 };
+}
+
+static int compare_names(const void *name, const void *other)
+{
+	return strcmp(name, *(const char *const *)other);
+}
+
+/* Whether our programs use a type of this name. */
+static bool is_used(const char *name)
+{
+	static const char *const used[] = {
+#include "type_names.h"
+	};
+
+	return bsearch(name, used, sizeof(used) / sizeof(*used), sizeof(*used), compare_names);
+}
+
+/* The i-th type of which a value has a part; NULL: there are no more. */
+static __u32 *part_of(struct btf_type *type, int i)
+{
+	switch (btf_kind(type)) {
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		return i < btf_vlen(type) ? &btf_members(type)[i].type : NULL;
+	case BTF_KIND_ARRAY:
+		return i == 0	? &btf_array(type)->type
+		       : i == 1 ? &btf_array(type)->index_type
+				: NULL;
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_CONST:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_TYPE_TAG:
+		return i == 0 ? &type->type : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/*
+ * Copies a type and its parts, unless taken[] has the number of the copy. What a pointer points to
+ * is no part: for relocations any pointer is as good. Returns that number or a negative errno.
+ */
+static int take_type(struct btf *to, const struct btf *from, int *taken, __u32 id)
+{
+	struct btf_type *type = (struct btf_type *)btf__type_by_id(from, id), *copy;
+	int number, part;
+
+	if (taken[id] || !id)
+		return taken[id];
+	number = taken[id] = btf__add_type(to, from, type);
+	for (int i = 0; number > 0 && part_of(type, i); i++) {
+		part = take_type(to, from, taken, *part_of(type, i));
+		if (part < 0)
+			return part;
+		copy = (struct btf_type *)btf__type_by_id(to, number);
+		*part_of(copy, i) = part;
+	}
+	if (number > 0 && btf_is_ptr(type)) {
+		copy = (struct btf_type *)btf__type_by_id(to, number);
+		copy->type = 0; /* void */
+	}
+	return number;
+}
+
+const char *kernel_types_used(struct kernel_types *types)
+{
+	const struct btf *from = types->used ? NULL : read_types(types);
+	struct btf *to = from ? btf__new_empty() : NULL;
+	int *taken = from ? calloc(btf__type_cnt(from), sizeof(*taken)) : NULL;
+	bool complete = to && taken;
+	const void *bytes;
+	__u32 size;
+
+	for (__u32 id = 1; complete && id < btf__type_cnt(from); id++) {
+		const struct btf_type *type = btf__type_by_id(from, id);
+
+		if ((btf_is_struct(type) || btf_is_any_enum(type)) &&
+		    is_used(btf__name_by_offset(from, type->name_off)))
+			complete = take_type(to, from, taken, id) > 0;
+	}
+	bytes = complete ? btf__raw_data(to, &size) : NULL;
+	if (bytes) {
+		int fd = memfd_create("kernel types", MFD_CLOEXEC);
+
+		/* The thread of libprofil has descriptors of its own. */
+		snprintf(types->used_path, sizeof(types->used_path), "/proc/thread-self/fd/%d", fd);
+		if (fd > 0 && write(fd, bytes, size) == (ssize_t)size &&
+		    access(types->used_path, R_OK) == 0)
+			types->used = fd;
+		else if (fd > 0)
+			close(fd);
+	}
+	free(taken);
+	btf__free(to);
+	return types->used > 0 ? types->used_path : NULL;
 }
 
 int kernel_variable_offset(struct kernel_types *types, const char *name, int64_t *offset)

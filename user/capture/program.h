@@ -43,6 +43,12 @@ void program_barrier_close(struct program_barrier *barrier);
 struct bpf_map;
 struct bpf_program;
 
+/*
+ * Before the load: lets a hash map allocate its elements on demand, as to allocate all of them at
+ * once takes memory and some milliseconds. perf_event programs may use such a map since Linux 6.1.
+ */
+void program_let_grow(struct bpf_map *map);
+
 /* The memory of a map with BPF_F_MMAPABLE. NULL: errno says why; to unmap it does nothing. */
 void *program_map(const struct bpf_map *map);
 void program_unmap(const struct bpf_map *map, void *memory);
@@ -52,7 +58,19 @@ void program_unmap(const struct bpf_map *map, void *memory);
 /* The kernel's BTF, read when something in it is looked for first. Zero-initialised is fine. */
 struct kernel_types {
 	struct btf *btf; /* NULL: not read */
+	int used;	 /* descriptor of kernel_types_used(); 0: none */
+	char used_path[32];
 };
+
+/*
+ * The path of a file with those of the kernel's types alone that our programs use, for libbpf: it
+ * searches all types for each that a program uses, which takes longer than all else of a load.
+ * Exists until the types are closed. NULL: it cannot be made, and libbpf is to read all.
+ */
+const char *kernel_types_used(struct kernel_types *types);
+
+/* Frees what has been read, but not that file. */
+void kernel_types_forget(struct kernel_types *types);
 
 /* Finds the offset of a per-CPU variable. Returns 0 or a negative errno: -ENOENT, or of reading. */
 int kernel_variable_offset(struct kernel_types *types, const char *name, int64_t *offset);
@@ -65,7 +83,7 @@ int kernel_variable_offset(struct kernel_types *types, const char *name, int64_t
 int kernel_member_offset(struct kernel_types *types, const char *type, const char *member,
 			 uint32_t *offset);
 
-/* Frees what was read. */
+/* Frees all. */
 void kernel_types_close(struct kernel_types *types);
 
 /*

@@ -2,9 +2,7 @@
 #ifndef PROFIL_CAPTURE_REFUSAL_H
 #define PROFIL_CAPTURE_REFUSAL_H
 
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "util/account.h"
 

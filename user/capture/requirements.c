@@ -8,10 +8,8 @@
 #include <limits.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -73,15 +71,13 @@ void requirements_gather(struct requirement_facts *f)
 	f->seccomp = own.seccomp == SECCOMP_FILTER;
 	f->user_namespace = proc_own_namespace("ns/user");
 	f->bpf_code = program < 0 ? -program : 0;
-	if (program >= 0)
-		close(program);
+	file_close(program);
 	f->perf_code = -perf_event_try(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 	f->cycles = perf_event_try(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
 	f->btf = access(KERNEL_BTF, R_OK) == 0;
 	/* Not zeros: */
 	f->kernel_addresses = symbols && fscanf(symbols, "%" SCNx64, &address) == 1 && address;
-	if (symbols)
-		fclose(symbols);
+	file_close_stream(symbols);
 	file_read_line("/sys/kernel/security/lockdown", f->lockdown, sizeof(f->lockdown));
 	f->paranoid = read_sysctl("perf_event_paranoid");
 	f->unprivileged_bpf = read_sysctl("unprivileged_bpf_disabled");

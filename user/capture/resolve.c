@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "capture/origin.h"
-#include "util/array.h"
+#include "capture/otel_process.h"
 
 _Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "CAPTURE_DEPTH_MAX is part of capture.h");
 
@@ -239,8 +239,12 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	if (process && process->next_with_pid == INDEX_NONE) {
 		if (origin_read_title(v->processes, process))
 			return -ENOMEM;
+		if (v->processes->notes_otel && !process->title_is_sure &&
+		    otel_read(v->processes, process))
+			return -ENOMEM;
 		process->title_is_sure = true;
 	}
+	out.otel = process ? process->otel : NULL;
 	out.title = process ? process->title : NULL;
 	if (process && process->group != INDEX_NONE)
 		out.cgroup = v->processes->groups[process->group];

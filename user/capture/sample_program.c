@@ -22,64 +22,72 @@
  */
 #define TIMES_SHARE 8
 
-static size_t bank_count(const struct sample_program *sample)
-{
-	return sample->settings.windows ? SAMPLE_BANKS : 1;
-}
+/* Buckets of a bank with a chunk of the arena: for 6,144 different samples. Bound: size. */
+#define CPU_BUCKETS 2048
+/* How many seconds of ticks that all differ have room, if user space reads no more. Bound: pace. */
+#define ROOM_S 4
 
 /*
- * Buckets of a bank: all; if always on, those of a CPU hold 6,144 different samples, more than its
- * ticks of a minute at some 100 Hz.
+ * Buckets of a bank, for the ticks of ROOM_S on all CPUs: before it is full, user space takes it,
+ * and ticks go on in the other one. So the memory, which the kernel clears at the start, depends on
+ * the frequency, not on how long the recording is.
  */
 static uint32_t bank_buckets(const struct sample_program *sample)
 {
-	const uint32_t of_cpu = 2048;
-	uint32_t buckets = 2 * of_cpu;
+	const uint32_t most = SAMPLE_BUCKETS / SAMPLE_BANKS;
+	uint64_t tick_ns = sample->settings.tick_ns, of_cpu = CPU_BUCKETS;
+	uint32_t buckets = 2 * CPU_BUCKETS;
 
-	if (!sample->settings.always_on)
-		return SAMPLE_BUCKETS / bank_count(sample);
-	while (buckets / of_cpu < sample->cpu_count && buckets < SAMPLE_BUCKETS / SAMPLE_BANKS)
+	/* Without a frequency an event may come at any rate. */
+	while (of_cpu * SAMPLE_PER_BUCKET * tick_ns < ROOM_S * NS_PER_S && of_cpu < most)
+		of_cpu *= 2;
+	while (buckets < of_cpu * sample->cpu_count && buckets < most)
 		buckets *= 2;
 	return buckets;
 }
 
 static size_t bucket_count(const struct sample_program *sample)
 {
-	return sample->buckets * bank_count(sample);
+	return sample->buckets * SAMPLE_BANKS;
 }
 
-/*
- * Chunks of a bank: all for the whole machine, whose stacks fill the table, half of them for some
- * processes, since the kernel clears each page at the start. If always on, with windows of a
- * minute at some 100 Hz, 1 MiB holds the ticks of a CPU with stacks of 20 frames that are all
- * different. What finds no room goes through the ring buffer.
- */
+/* Chunks of a bank: 1 MiB holds the stacks of CPU_BUCKETS if they have 20 frames. */
 static size_t bank_chunks(const struct sample_program *sample)
 {
-	size_t chunks = sample->cpu_count < 2 ? 2 : sample->cpu_count;
-
-	if (!sample->settings.always_on)
-		return (sample->settings.everyone ? STACK_CHUNKS : STACK_CHUNKS / 2) /
-		       bank_count(sample);
-	return chunks < STACK_CHUNKS / SAMPLE_BANKS ? chunks : STACK_CHUNKS / SAMPLE_BANKS;
+	return sample->buckets / CPU_BUCKETS;
 }
 
 static size_t arena_chunks(const struct sample_program *sample)
 {
-	return bank_chunks(sample) * bank_count(sample);
+	return bank_chunks(sample) * SAMPLE_BANKS;
 }
 
 /*
- * Of a window, with windows.
+ * Of a window, and of a recording without windows.
  * Bound: users: memory of stacks of waits, in chunks of 1 MiB; then: the wait is added to its
  * thread and reason; again: with the next window; share: nobody gets more than is still free; seen:
  * waits_no_room.
  */
-#define WAIT_CHUNKS 4
+#define WAIT_CHUNKS	4
+#define WAIT_CHUNKS_ALL 16
+
+/* How many chunks of the arena are for waits: with windows, two parts in turn. */
+static size_t wait_chunks(const struct sample_program *sample)
+{
+	if (!sample->settings.waits)
+		return 0;
+	return sample->settings.windows ? 2 * WAIT_CHUNKS : WAIT_CHUNKS_ALL;
+}
 
 static size_t counter_count(const struct sample_program *sample)
 {
-	return sample->cpu_count * bank_count(sample);
+	return sample->cpu_count * SAMPLE_BANKS;
+}
+
+/* Of values of contexts, which no recording without windows takes before it ends. */
+static uint32_t context_banks(const struct sample_program *sample)
+{
+	return sample->settings.windows ? SAMPLE_BANKS : 1;
 }
 
 static int take_ring_sample(void *counts, void *data, size_t size)
@@ -124,31 +132,41 @@ static int prepare_unwind(const struct sample_program *sample)
 	struct sample_bpf *bpf = sample->bpf;
 	struct unwind *unwind = sample->settings.unwind;
 	struct bpf_map *maps[] = {
-		bpf->maps.unwind_processes,	bpf->maps.unwind_mappings,
-		bpf->maps.unwind_mappings_more, bpf->maps.unwind_images,
-		bpf->maps.unwind_images_more,	bpf->maps.unwind_pages,
-		bpf->maps.unwind_pages_more,	bpf->maps.unwind_chunks,
-		bpf->maps.unwind_chunks_more,	bpf->maps.unwind_rules,
-		bpf->maps.unwind_rules_more,	bpf->maps.unwind_copies,
-		bpf->maps.unwind_languages,	bpf->maps.unwind_languages_more,
-		bpf->maps.language_sent,	bpf->maps.language_codes,
+		bpf->maps.unwind_processes,	 bpf->maps.unwind_mappings,
+		bpf->maps.unwind_mappings_more,	 bpf->maps.unwind_images,
+		bpf->maps.unwind_images_more,	 bpf->maps.unwind_pages,
+		bpf->maps.unwind_pages_more,	 bpf->maps.unwind_chunks,
+		bpf->maps.unwind_chunks_more,	 bpf->maps.unwind_rules,
+		bpf->maps.unwind_rules_more,	 bpf->maps.unwind_copies,
+		bpf->maps.unwind_copies_first,	 bpf->maps.unwind_languages,
+		bpf->maps.unwind_languages_more, bpf->maps.language_sent,
+		bpf->maps.language_codes,	 bpf->maps.language_codes_first,
 	};
 	/*
-	 * The ring buffer for copies of stacks: 4 MiB a CPU; if always on, at some 100 Hz, 1 MiB,
-	 * which holds those of all ticks between two readings. A power of two.
+	 * For copies of stacks, a power of two: 4 MiB a CPU; at a low frequency what the largest
+	 * ones of an eighth of a second need, and no less than 1 MiB.
 	 */
 	uint32_t ring_of_cpu = sample->settings.always_on ? 1 << 20 : 4 << 20;
-	uint32_t ring_bytes = 2 * ring_of_cpu;
+	uint32_t ring_bytes;
 	int err;
 
+	while (ring_of_cpu > 1 << 20 &&
+	       ring_of_cpu / 2 * sample->settings.tick_ns >= UNWIND_COPY_BYTES * NS_PER_S / 8)
+		ring_of_cpu /= 2;
+	ring_bytes = 2 * ring_of_cpu;
 	while (ring_bytes / ring_of_cpu < sample->cpu_count && ring_bytes < UNWIND_COPY_RING_BYTES)
 		ring_bytes *= 2;
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		bpf_map__set_autocreate(maps[i], unwind);
-	err = bpf_map__set_max_entries(bpf->maps.unwind_copies, ring_bytes);
-	/* What found no room in it is sent at the next tick. */
-	if (ring_bytes / 2 < LANGUAGE_RING_BYTES)
-		err = err ?: bpf_map__set_max_entries(bpf->maps.language_codes, ring_bytes / 2);
+	program_let_grow(bpf->maps.unwind_processes);
+	err = bpf_map__set_max_entries(bpf->maps.unwind_copies_first, ring_bytes);
+	err = err
+		      ?: bpf_map__set_max_entries(bpf->maps.language_codes_first,
+						  LANGUAGE_RING_BYTES / UNWIND_RING_GROWTH);
+	if (!sample->settings.everyone)
+		err = err
+			      ?: bpf_map__set_max_entries(bpf->maps.language_sent,
+							  LANGUAGE_CODES / LANGUAGE_CODES_PART);
 	return err || !unwind ? err : unwind_prepare(unwind, bpf);
 }
 
@@ -179,7 +197,6 @@ static int choose_maps(struct sample_program *sample)
 	const struct sample_victim *victim = &settings->victim;
 	struct sample_bpf *bpf = sample->bpf;
 	bool stacks = settings->stacks;
-	uint32_t ring_bytes;
 	int err;
 
 	bpf->rodata->sides = settings->sides;
@@ -207,23 +224,18 @@ static int choose_maps(struct sample_program *sample)
 	}
 	bpf->rodata->native_frames = settings->unwind && settings->unwind->native;
 	bpf->rodata->walk_tick_ns = settings->unwind ? settings->unwind->tick_ns : 0;
-	bpf->rodata->banks = bank_count(sample);
+	bpf->rodata->context_banks = context_banks(sample);
 	bpf->rodata->notes_cpu = settings->always_on || settings->cpus;
 	bpf->rodata->bank_buckets = sample->buckets;
 	bpf->rodata->arena_words = bpf->rodata->bank_words =
 		bank_chunks(sample) * STACK_CHUNK_WORDS;
 	if (sample->arena_words)
 		bpf->rodata->arena_words = sample->arena_words;
-	/* What ticks find no room for is in a record; a wait's stack would be lost. */
-	bpf->rodata->tick_words =
-		bpf->rodata->arena_words /
-		(settings->everyone && settings->waits && !settings->windows ? 2 : 1);
-	bpf->rodata->wait_words = bpf->rodata->arena_words;
-	if (settings->windows) {
-		bpf->rodata->wait_position = arena_chunks(sample) * STACK_CHUNK_WORDS;
-		bpf->rodata->wait_words = WAIT_CHUNKS * STACK_CHUNK_WORDS;
+	bpf->rodata->wait_position = arena_chunks(sample) * STACK_CHUNK_WORDS;
+	bpf->rodata->wait_words =
+		wait_chunks(sample) * STACK_CHUNK_WORDS / (settings->windows ? 2 : 1);
+	if (settings->windows)
 		bpf->rodata->wait_records = WAIT_RECORDS_WINDOW;
-	}
 	bpf->rodata->keeps_records = sample->keeps_records;
 	bpf->rodata->signature = return_address_signature();
 	if (sample->one_hash)
@@ -254,15 +266,15 @@ static int choose_maps(struct sample_program *sample)
 	if (sample->members_max)
 		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
 	err = bpf_map__set_max_entries(bpf->maps.contexts, settings->contexts ? CONTEXT_IMAGES : 1);
-	err = err
-		      ?: bpf_map__set_max_entries(bpf->maps.context_values,
-						  settings->contexts ? CONTEXT_VALUES : 1);
 	bpf_map__set_autocreate(bpf->maps.contexts, settings->unwind);
-	bpf_map__set_autocreate(bpf->maps.context_values, settings->unwind);
-	bpf_map__set_autocreate(bpf->maps.context_shares, settings->unwind);
+	bpf_map__set_autocreate(bpf->maps.context_values, settings->unwind || settings->waits);
+	bpf_map__set_autocreate(bpf->maps.context_values_in_use,
+				settings->unwind || settings->waits);
+	bpf_map__set_autocreate(bpf->maps.context_shares, settings->unwind || settings->waits);
 	bpf->rodata->wait_percent = settings->waits_percent;
 	bpf_map__set_autocreate(bpf->maps.wait_tasks, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.waits, settings->waits);
+	bpf_map__set_autocreate(bpf->maps.wait_peers, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wakes, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_shares, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_counters, settings->waits);
@@ -280,28 +292,25 @@ static int choose_maps(struct sample_program *sample)
 	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.table, bucket_count(sample));
 	err = err ?: bpf_map__set_max_entries(bpf->maps.stacks, bucket_count(sample));
-	err = err
-		      ?: bpf_map__set_max_entries(bpf->maps.arena,
-						  arena_chunks(sample) +
-							  (settings->waits && settings->windows
-								   ? 2 * WAIT_CHUNKS
-								   : 0));
-	ring_bytes = stacks && !settings->always_on ? STACK_RING_BYTES : SAMPLE_RING_BYTES;
-	return err ?: bpf_map__set_max_entries(bpf->maps.ring, ring_bytes);
+	return err
+		       ?: bpf_map__set_max_entries(bpf->maps.arena,
+						   arena_chunks(sample) + wait_chunks(sample));
 }
 
 /* For program_load(). */
 static int load_sample(void *object)
 {
 	struct sample_program *sample = object;
+	LIBBPF_OPTS(bpf_object_open_opts, options,
+		    .btf_custom_path = kernel_types_used(&sample->types));
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 	int err;
 
-	sample->bpf = sample_bpf__open();
+	sample->bpf = sample_bpf__open_opts(&options);
 	if (!sample->bpf)
 		return -errno;
 	err = choose_maps(sample);
-	kernel_types_close(&sample->types);
+	kernel_types_forget(&sample->types); /* libbpf reads its own */
 	err = err ?: sample_bpf__load(sample->bpf);
 	err = err ?: whom_fill_map(&sample->settings.whom, sample->bpf->maps.whom_groups);
 	if (!err && (choose_filter(sample) || sample->settings.victim.kind)) {
@@ -376,9 +385,9 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 		sample->table = program_map(bpf->maps.table);
 	}
 	if (settings->contexts)
-		sample->context_values = program_map(bpf->maps.context_values);
+		sample->context_shares = program_map(bpf->maps.context_shares);
 	if (!sample->counters || !sample->times || !sample->ring ||
-	    (settings->contexts && !sample->context_values) ||
+	    (settings->contexts && !sample->context_shares) ||
 	    (settings->stacks ? !sample->stacks || !sample->arena : !sample->table))
 		return program_out_of(e, errno, "cannot map the counts of the BPF program");
 	err = program_barrier_open(&sample->barrier);
@@ -398,7 +407,7 @@ void sample_program_free(struct sample_program *sample)
 		program_unmap(bpf->maps.arena, sample->arena);
 		program_unmap(bpf->maps.counters, sample->counters);
 		program_unmap(bpf->maps.times, sample->times);
-		program_unmap(bpf->maps.context_values, (void *)sample->context_values);
+		program_unmap(bpf->maps.context_shares, sample->context_shares);
 		waits_free(&sample->waits, bpf);
 	}
 	calls_free(&sample->calls);
@@ -438,7 +447,7 @@ int sample_program_read(struct sample_program *sample)
 			uint64_t tick = from->ticks[read % SAMPLE_TIMES];
 			uint64_t ago = (now - (tick >> SAMPLE_SLOT_BITS)) & mask;
 
-			if (sample->slots.count == sample->slots_max)
+			if (sample->slots.count + sample->counts->ticks.count >= sample->slots_max)
 				sample->no_room++;
 			else
 				err = tick_list_add(&sample->slots,
@@ -460,11 +469,46 @@ static uint64_t bucket_ticks(const struct sample_program *sample, size_t first, 
 	return ticks;
 }
 
+int sample_program_renew_contexts(struct sample_program *sample)
+{
+	volatile uint32_t *bank = &sample->bpf->data_banks->context_bank;
+	struct context_value *values =
+		sample->settings.contexts ? sample->settings.unwind->tables.context_values : NULL;
+	uint32_t next = (*bank + 1) % SAMPLE_BANKS;
+
+	if (!values || context_banks(sample) == 1)
+		return 0;
+	memset(&values[context_bank_first(next, SAMPLE_BANKS)], 0,
+	       context_bank_values(SAMPLE_BANKS) * sizeof(*values));
+	memset(sample->context_shares, 0, CONTEXT_SHARES * sizeof(*sample->context_shares));
+	*bank = next;
+	return program_barrier_wait(&sample->barrier);
+}
+
+/* Hashes spread samples over the buckets: so many of these stand for all. Bound: pace. */
+#define LOOKED_AT_PART 16
+
+bool sample_program_fills_up(const struct sample_program *sample)
+{
+	size_t bank = sample->bpf->data_banks->bank_in_use % SAMPLE_BANKS, used = 0;
+	size_t first = bank * sample->buckets, count = sample->buckets / LOOKED_AT_PART;
+	size_t word = bank * bank_chunks(sample) * STACK_CHUNK_WORDS;
+
+	for (size_t i = first; i < first + count; i++)
+		for (int k = 0; k < SAMPLE_PER_BUCKET; k++)
+			used += sample->settings.stacks ? sample->stacks[i].entries[k].hash != 0
+							: sample->table[i].samples[k].pc != 0;
+	return used > count * SAMPLE_PER_BUCKET / 2 ||
+	       (sample->settings.stacks &&
+		sample->arena[word / STACK_CHUNK_WORDS].words[word % STACK_CHUNK_WORDS] >
+			sample->bpf->rodata->arena_words / 2);
+}
+
 int sample_program_switch(struct sample_program *sample)
 {
 	volatile uint32_t *bank = &sample->bpf->data_banks->bank_in_use;
 
-	*bank = (*bank + 1) % bank_count(sample);
+	*bank = (*bank + 1) % SAMPLE_BANKS;
 	return program_barrier_wait(&sample->barrier);
 }
 
@@ -472,23 +516,22 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 			struct sample_window *window)
 {
 	struct tick_list *slots = &sample->slots, left = { 0 };
-	size_t banks = bank_count(sample);
-	size_t bank = (sample->bpf->data_banks->bank_in_use + banks - 1) % banks;
+	size_t bank = (sample->bpf->data_banks->bank_in_use + 1) % SAMPLE_BANKS;
 	size_t first = bank * sample->buckets;
 	uint64_t first_word = bank * bank_chunks(sample) * STACK_CHUNK_WORDS,
-		 lost = sample->no_room;
+		 lost = sample->no_room, kernel;
 	uint32_t *numbers =
 		malloc(sample->buckets * SAMPLE_PER_BUCKET * sizeof(*numbers)); /* of slots */
 	int err;
 
 	if (!numbers)
 		return -ENOMEM;
-	*window = (struct sample_window){ 0 };
+	*window = (struct sample_window){ .counted = -counts_sum(counts, &kernel) };
 	for (size_t i = 0; i < sample->cpu_count; i++)
 		lost += sample->times[i].lost;
 	window->times_lost = lost - sample->times_lost;
 	sample->times_lost = lost;
-	for (size_t i = bank; i < counter_count(sample); i += banks) {
+	for (size_t i = bank; i < counter_count(sample); i += SAMPLE_BANKS) {
 		struct sample_counters *cpu = &sample->counters[i];
 
 		window->counters.excluded += cpu->excluded;
@@ -515,6 +558,7 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 		sample->arena[first_word / STACK_CHUNK_WORDS]
 			.words[first_word % STACK_CHUNK_WORDS] = 0;
 	}
+	window->counted += counts_sum(counts, &kernel);
 	/* The times of ticks of its slots are those of samples; others are of the next window. */
 	for (size_t i = 0; i < slots->count && !err; i++) {
 		uint32_t slot = slots->numbers[i] - first * SAMPLE_PER_BUCKET;
@@ -537,4 +581,10 @@ uint64_t sample_program_ticks(const struct sample_program *sample)
 	for (size_t i = 0; i < counter_count(sample); i++)
 		ticks += sample->counters[i].excluded + sample->counters[i].out_of_range;
 	return ticks;
+}
+
+bool sample_program_lacks_thread_locals(const struct sample_program *sample)
+{
+	return sample->settings.contexts && sample->settings.unwind->tables.context_values &&
+	       sample->bpf->bss->lacks_context_vector;
 }

@@ -31,7 +31,7 @@ struct sample_settings {
 	const struct member_owner *owner; /* see bpf/owner.h; NULL: members may be anybody's */
 	bool one_thread, inherit;	  /* for members: see bpf/members.h */
 	const struct tick *tick;	  /* run at the scheduler's tick; NULL: at perf events */
-	bool windows;	 /* ticks go on when one ends: there are two banks of each table */
+	bool windows;	 /* ticks go on when one ends: so do waits, and values of contexts */
 	bool waits;	 /* of threads are recorded, too: with `stacks` */
 	bool every_wait; /* with waits: each has its time */
 	bool calls;	 /* with waits: of a function are recorded, too */
@@ -39,15 +39,16 @@ struct sample_settings {
 	bool contexts;		    /* values of processes' variables are read: bpf/context.h */
 	bool cpus;		    /* samples of different CPUs differ: always, if always_on */
 	const struct sample_cells *cells; /* see bpf/sample.h; NULL: none */
-	bool always_on; /* for a recording without an end, at some 100 Hz: small tables */
+	bool always_on;			  /* for a recording without an end, at some 100 Hz */
+	uint64_t tick_ns;		  /* between two ticks of a CPU; 0: any */
 };
 
 /* The BPF program `sample` and the memory that it shares. Zero-initialised is none. */
 struct sample_program {
 	struct sample_bpf *bpf;
 	struct sample_settings settings;
-	struct kernel_types types; /* until the load, for which libbpf reads its own */
-	bool knows_waiting;	   /* ticks count how many threads wait for their CPU */
+	struct kernel_types types;
+	bool knows_waiting; /* ticks count how many threads wait for their CPU */
 	/* For tests: */
 	uint64_t arena_words; /* how much of the arena to use; 0: all */
 	bool one_hash;	      /* give all stacks the same hash */
@@ -58,13 +59,13 @@ struct sample_program {
 	struct sample_bucket *table;
 	struct stack_bucket *stacks;
 	struct stack_chunk *arena;
-	struct sample_counters *counters;	    /* for each possible CPU one of each bank */
-	struct sample_times *times;		    /* for each possible CPU */
-	const struct context_value *context_values; /* NULL: none are read */
-	struct tick_list slots; /* what was read from them: of slots, CLOCK_MONOTONIC */
-	size_t slots_max;	/* the memory for them is limited */
-	uint64_t no_room;	/* times that did not get any */
-	uint64_t times_lost;	/* up to the last window */
+	struct sample_counters *counters; /* for each possible CPU one of each bank */
+	struct sample_times *times;	  /* for each possible CPU */
+	uint64_t *context_shares;	  /* of values of contexts; NULL: none are read */
+	struct tick_list slots;		  /* what was read from them: of slots, CLOCK_MONOTONIC */
+	size_t slots_max;		  /* the memory for them is limited */
+	uint64_t no_room;		  /* times that did not get any */
+	uint64_t times_lost;		  /* up to the last window */
 	struct waits waits;
 	struct calls calls;
 	struct program_barrier barrier;
@@ -95,14 +96,23 @@ int sample_program_ring_fd(const struct sample_program *sample);
 int sample_program_read(struct sample_program *sample);
 
 /*
- * Ends a window: ticks count in the other bank from now on; where there is one bank, no tick may
- * come any more. When this returns, no tick counts in the earlier one: sample_program_read() is to
- * be called before the bank is taken. Returns 0 or a negative errno.
+ * With windows, clears the values of contexts that the last window had, and adds further ones to
+ * them. Those of the present window stay until this is called again. Returns 0 or a negative errno.
+ */
+int sample_program_renew_contexts(struct sample_program *sample);
+
+/* Whether the bank in which ticks count is half full: it should be taken soon. */
+bool sample_program_fills_up(const struct sample_program *sample);
+
+/*
+ * Ticks count in the other bank from now on. When this returns, no tick counts in the earlier one:
+ * sample_program_read() is to be called before the bank is taken. Returns 0 or a negative errno.
  */
 int sample_program_switch(struct sample_program *sample);
 
 struct sample_window {
 	uint64_t ticks;			 /* of the targets, whatever became of them */
+	uint64_t counted;		 /* of these, in the bank */
 	struct sample_counters counters; /* sums over all CPUs */
 	uint64_t times_lost;		 /* of ticks that are counted */
 };
@@ -114,7 +124,10 @@ struct sample_window {
 int sample_program_take(struct sample_program *sample, struct counts *counts,
 			struct sample_window *window);
 
-/* How many ticks of the targets there were so far in this window, whatever became of them. */
+/* How many ticks of the targets are not taken yet, whatever became of them. */
 uint64_t sample_program_ticks(const struct sample_program *sample);
+
+/* Whether thread-local variables were not read, as their C library is unknown. */
+bool sample_program_lacks_thread_locals(const struct sample_program *sample);
 
 #endif

@@ -7,14 +7,10 @@
 
 #include "bpf/sample.h"
 #include "util/array.h"
+#include "util/order.h"
 
-static bool is_place(const void *places, uint32_t number, const void *key)
-{
-	const struct script_place *place = ((struct script_place *const *)places)[number];
-	const struct script_place *wanted = key;
-
-	return place->process == wanted->process && place->code == wanted->code;
-}
+EQUAL(is_place, struct script_place *const, struct script_place,
+      (*a)->process == b->process && (*a)->code == b->code)
 
 static struct script_place *find_place(const struct scripts *s, uint64_t process, uint64_t code)
 {
@@ -44,10 +40,7 @@ static void count_lost(struct scripts *s, struct script_user *user)
 
 /* --- Users --- */
 
-static bool is_user(const void *users, uint32_t number, const void *uid)
-{
-	return ((struct script_user *const *)users)[number]->uid == *(const uint32_t *)uid;
-}
+EQUAL(is_user, struct script_user *const, uint32_t, (*a)->uid == *b)
 
 /* Returns NULL for want of memory. */
 static struct script_user *find_user(struct scripts *s, uint32_t uid)
@@ -362,17 +355,10 @@ const struct language_code *scripts_find(struct scripts *s, uint64_t process, ui
 		return NULL;
 	use_place(s, place);
 	/* The last one before; or the first, whose record is of a later tick if one was lost. */
-	for (limit = after; limit - first > 1;) {
-		uint32_t middle = first + (limit - first) / 2;
-
-		if (place->versions[middle].time_ns <= time_ns)
-			first = middle;
-		else
-			limit = middle;
-	}
+	FIND_FIRST(limit, first + 1, after, place->versions[limit].time_ns <= time_ns);
 	if (limit < after)
 		*until_ns = place->versions[limit].time_ns;
-	return &place->versions[first].text->code;
+	return &place->versions[limit - 1].text->code;
 }
 
 bool scripts_forget(struct scripts *s, const struct process_table *processes, uint64_t begin_ns)

@@ -14,7 +14,7 @@
 #include "capture/perf_event.h"
 #include "capture/program.h"
 #include "util/array.h"
-#include "util/clock.h"
+#include "util/order.h"
 
 /*
  * Pages of each CPU's buffer: a power of two, the most that the default kernel.perf_event_mlock_kb
@@ -224,14 +224,7 @@ static int drain_ring(struct sideband *s, struct ring *ring)
 	return 0;
 }
 
-static int by_time(const void *left, const void *right)
-{
-	const struct pending *a = left, *b = right;
-
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	return a->offset < b->offset ? -1 : 1;
-}
+ORDER(by_time, struct pending, LEAST(time_ns) ?: (a->offset < b->offset ? -1 : 1))
 
 /* The bodies of the records, as perf_event_open(2) gives them. */
 struct mmap2_body {

@@ -116,8 +116,7 @@ static int add_children(pid_t pid, pid_t tid, const pid_t *pids, size_t pid_coun
 				(struct target_process){ child, target_start_ns(child),
 							 process_cpu_ns(child) };
 	}
-	if (list)
-		fclose(list);
+	file_close_stream(list);
 	return err;
 }
 

@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -17,8 +16,8 @@
 #include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/file.h"
 #include "util/memory.h"
+#include "util/order.h"
 
 /*
  * When waits were may take 1 / this of the memory until the recording ends.
@@ -35,114 +34,34 @@
  */
 #define WALKS_MAX 4096
 
-/* For what a thread waits in a system call. Those that this machine has not are left out. */
-static const struct {
-	long number;
-	enum wait_reason reason;
-} system_calls[] = {
-	{ SYS_futex, WAIT_BY_FUTEX },
-	{ SYS_flock, WAIT_LOCK },
-	{ SYS_nanosleep, WAIT_SLEEP },
-	{ SYS_clock_nanosleep, WAIT_SLEEP },
-	{ SYS_wait4, WAIT_CHILD },
-	{ SYS_waitid, WAIT_CHILD },
-	{ SYS_clone, WAIT_CHILD }, /* as vfork() */
-	{ SYS_ppoll, WAIT_BY_POLL },
-	{ SYS_pselect6, WAIT_BY_SELECT },
-	{ SYS_epoll_pwait, WAIT_BY_EPOLL },
-	{ SYS_io_getevents, WAIT_POLL },
-	{ SYS_accept, WAIT_ACCEPT },
-	{ SYS_accept4, WAIT_ACCEPT },
-	{ SYS_connect, WAIT_BY_SENDING },
-	{ SYS_recvfrom, WAIT_BY_DESCRIPTOR },
-	{ SYS_recvmsg, WAIT_BY_DESCRIPTOR },
-	{ SYS_recvmmsg, WAIT_BY_DESCRIPTOR },
-	{ SYS_sendto, WAIT_BY_SENDING },
-	{ SYS_sendmsg, WAIT_BY_SENDING },
-	{ SYS_sendmmsg, WAIT_BY_SENDING },
-	{ SYS_read, WAIT_BY_DESCRIPTOR },
-	{ SYS_readv, WAIT_BY_DESCRIPTOR },
-	{ SYS_pread64, WAIT_BY_DESCRIPTOR },
-	{ SYS_preadv, WAIT_BY_DESCRIPTOR },
-	{ SYS_preadv2, WAIT_BY_DESCRIPTOR },
-	{ SYS_write, WAIT_BY_SENDING },
-	{ SYS_writev, WAIT_BY_SENDING },
-	{ SYS_pwrite64, WAIT_BY_SENDING },
-	{ SYS_pwritev, WAIT_BY_SENDING },
-	{ SYS_pwritev2, WAIT_BY_SENDING },
-	{ SYS_splice, WAIT_BY_DESCRIPTOR },
-	{ SYS_openat, WAIT_FILE }, /* a pipe with a name waits for its other end */
-	{ SYS_ioctl, WAIT_BY_DESCRIPTOR },
-	{ SYS_fcntl, WAIT_LOCK }, /* of a file's range */
-	{ SYS_fsync, WAIT_DISK_OF_FILE },
-	{ SYS_fdatasync, WAIT_DISK_OF_FILE },
-	{ SYS_sync, WAIT_DISK },
-	{ SYS_syncfs, WAIT_DISK_OF_FILE },
-	{ SYS_sync_file_range, WAIT_DISK_OF_FILE },
-	{ SYS_msync, WAIT_DISK },
-	{ SYS_rt_sigtimedwait, WAIT_SIGNAL },
-	{ SYS_rt_sigsuspend, WAIT_SIGNAL },
-	{ SYS_msgrcv, WAIT_IPC },
-	{ SYS_msgsnd, WAIT_IPC },
-	{ SYS_semop, WAIT_IPC },
-	{ SYS_semtimedop, WAIT_IPC },
-	{ SYS_mq_timedreceive, WAIT_IPC },
-	{ SYS_mq_timedsend, WAIT_IPC },
-#ifdef SYS_poll /* arm64 has only the newer ones */
-	{ SYS_poll, WAIT_BY_POLL },
-	{ SYS_select, WAIT_BY_SELECT },
-	{ SYS_epoll_wait, WAIT_BY_EPOLL },
-	{ SYS_pause, WAIT_SIGNAL },
-	{ SYS_open, WAIT_FILE },
-	{ SYS_vfork, WAIT_CHILD },
+/* System calls that arm64 or older headers do not have: a number that none has. */
+#define SYS_NONE (WAIT_SYSTEM_CALLS - 1)
+#ifndef SYS_poll
+#define SYS_poll       SYS_NONE
+#define SYS_select     SYS_NONE
+#define SYS_epoll_wait SYS_NONE
+#define SYS_pause      SYS_NONE
+#define SYS_open       SYS_NONE
+#define SYS_vfork      SYS_NONE
 #endif
-#ifdef SYS_clone3
-	{ SYS_clone3, WAIT_CHILD },
+#ifndef SYS_clone3
+#define SYS_clone3 SYS_NONE
 #endif
-#ifdef SYS_epoll_pwait2
-	{ SYS_epoll_pwait2, WAIT_BY_EPOLL },
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 SYS_NONE
 #endif
-#ifdef SYS_io_uring_enter
-	{ SYS_io_uring_enter, WAIT_POLL },
+#ifndef SYS_io_uring_enter
+#define SYS_io_uring_enter SYS_NONE
 #endif
-#ifdef SYS_futex_waitv
-	{ SYS_futex_waitv, WAIT_CONDITION },
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv SYS_NONE
 #endif
-};
 
-/*
- * Finds the code in which interrupts enter the kernel, and that which changes to their stack (x86).
- * Without the right to read it, or on other machines, it stays unknown.
- */
-static void find_interrupt_code(struct sample_bpf *bpf, bool has_stack)
+static void set_reason(struct sample_bpf *bpf, enum wait_reason reason, const long *calls,
+		       size_t count)
 {
-	static const char *const names[] = {
-		" __irqentry_text_start\n",
-		" __irqentry_text_end\n",
-		" __noinstr_text_start\n",
-		" __noinstr_text_end\n",
-	};
-	FILE *in = fdopen(file_open_kallsyms(), "r");
-	uint64_t addresses[sizeof(names) / sizeof(*names)] = { 0 };
-	size_t missing = sizeof(names) / sizeof(*names);
-	char line[256];
-
-	while (in && missing && fgets(line, sizeof(line), in))
-		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-			if (strstr(line, names[i])) {
-				addresses[i] = strtoull(line, NULL, 16);
-				missing--;
-			}
-	if (in)
-		fclose(in);
-	if (addresses[0] < addresses[1]) {
-		bpf->rodata->interrupt_entry = addresses[0];
-		bpf->rodata->interrupt_entry_size = addresses[1] - addresses[0];
-	}
-	if (has_stack && addresses[2] < addresses[3]) {
-		bpf->rodata->interrupt_code = addresses[2];
-		bpf->rodata->interrupt_code_size = addresses[3] - addresses[2];
-	}
+	for (size_t i = 0; i < count; i++)
+		bpf->rodata->wait_reasons[calls[i]] = reason;
 }
 
 #ifdef __x86_64__
@@ -160,24 +79,49 @@ static bool find_distance(struct kernel_types *types, const char *name, const ch
 		      (kernel_variable_offset(types, "pcpu_hot", &variable) == 0 &&
 		       kernel_member_offset(types, "pcpu_hot", member, &offset) == 0));
 
-	*distance = variable + offset - queue;
+	if (found)
+		*distance = variable + offset - queue;
 	return found;
 }
 #endif
 
-/* Whether the programs can tell interrupts from threads: finds what they do it by. */
+/* Finds what the programs distinguish interrupts from threads by. Returns whether they can. */
 static bool find_interrupts(struct sample_bpf *bpf, struct kernel_types *types)
 {
-	bool found = true, has_stack = false;
+	bool found = true;
 #ifdef __x86_64__
 	found = find_distance(types, "__preempt_count", "preempt_count",
 			      &bpf->rodata->preempt_count_distance);
-	has_stack = find_distance(types, "hardirq_stack_ptr", "hardirq_stack_ptr",
-				  &bpf->rodata->interrupt_stack_distance);
+	find_distance(types, "hardirq_stack_ptr", "hardirq_stack_ptr",
+		      &bpf->rodata->interrupt_stack_distance);
 #endif
-	if (found)
-		find_interrupt_code(bpf, has_stack);
 	return found;
+}
+
+/*
+ * Finds the code in which interrupts enter the kernel, and that which changes to their stack (x86).
+ * Without the right to know it, or on other machines, it stays unknown.
+ */
+static void find_interrupt_code(const struct sample_bpf *bpf)
+{
+	struct wait_symbols symbols = { {
+		{ .name = "__irqentry_text_start" },
+		{ .name = "__irqentry_text_end" },
+		{ .name = "__noinstr_text_start" },
+		{ .name = "__noinstr_text_end" },
+	} };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &symbols, .ctx_size_in = sizeof(symbols));
+	const struct wait_symbol *list = symbols.list;
+
+	bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_symbols), &run);
+	if (list[0].address < list[1].address) {
+		bpf->bss->interrupt_entry = list[0].address;
+		bpf->bss->interrupt_entry_size = list[1].address - list[0].address;
+	}
+	if (bpf->rodata->interrupt_stack_distance && list[2].address < list[3].address) {
+		bpf->bss->interrupt_code = list[2].address;
+		bpf->bss->interrupt_code_size = list[3].address - list[2].address;
+	}
 }
 
 int waits_choose(struct sample_bpf *bpf, bool cfi, bool every, size_t cpus,
@@ -186,8 +130,14 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, bool every, size_t cpus,
 	uint32_t unused;
 
 	bpf->rodata->keeps_every_wait = every;
-	for (size_t i = 0; i < sizeof(system_calls) / sizeof(*system_calls); i++)
-		bpf->rodata->wait_reasons[system_calls[i].number] = system_calls[i].reason;
+#define SET_CALLS(number, ...)                                        \
+	set_reason(bpf, WAIT_##number, (const long[]){ __VA_ARGS__ }, \
+		   sizeof((const long[]){ __VA_ARGS__ }) / sizeof(long));
+#define SET_REASON(number, name, idle, ...) SET_CALLS(number, __VA_ARGS__)
+	WAIT_REASON_LIST(SET_REASON)
+	WAIT_DECIDER_LIST(SET_CALLS)
+#undef SET_REASON
+#undef SET_CALLS
 	bpf_program__set_autoload(cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks,
 				  true);
 	bpf_program__set_autoload(bpf->progs.prepare_waits, true);
@@ -197,6 +147,7 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, bool every, size_t cpus,
 			cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks, true);
 	if (kernel_member_offset(types, "request", "q", &unused) == 0)
 		bpf_program__set_autoload(bpf->progs.note_completion, true);
+	bpf_program__set_autoload(bpf->progs.find_symbols, true);
 	bpf_program__set_autoload(bpf->progs.begin_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_waits, true);
 	return bpf_map__set_max_entries(bpf->maps.wait_counters, cpus)
@@ -330,6 +281,7 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 	if (!w->entries || !w->wakes || !w->peers || !w->shares || !w->counters || !w->rings)
 		return program_out_of(e, errno, "cannot map the waits of the BPF program");
 	w->timed_max = memory_available() / TIMES_SHARE / sizeof(*w->now.timed);
+	find_interrupt_code(bpf);
 	err = attach_iterator(bpf->progs.begin_waits, &w->begin);
 	err = err ?: attach_iterator(bpf->progs.end_waits, &w->end);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs) && !err; i++) {
@@ -342,24 +294,6 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 			*programs[i].fd = fd;
 	}
 	return err ? error_set(e, -err, "cannot follow the switches from thread to thread") : 0;
-}
-
-int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, struct error *e)
-{
-	struct unwind_copy *copy = unwind ? calloc(1, sizeof(*copy)) : NULL;
-	struct wait_before *all = NULL;
-	size_t count = 0;
-	int err = unwind && !copy ? -ENOMEM : 0;
-
-	*w->clock_offset = clock_offset;
-	err = err ?: run_for_each(w->begin, sizeof(*all), &all, &count);
-	if (*w->window && count > WALKS_MAX)
-		count = WALKS_MAX;
-	for (size_t i = 0; unwind && !err && i < count; i++)
-		err = walk_before(w, &all[i], unwind, copy);
-	free(all);
-	free(copy);
-	return err ? error_set(e, -err, "cannot list the threads that wait") : 0;
 }
 
 /* What has no room is in the sums alone. Returns 0 or -ENOMEM. */
@@ -380,6 +314,26 @@ static int add_timed(struct waits *w, struct waits_read *to, const struct wait_r
 							     wait_ends_whom(record->ends),
 							     cpu };
 	return 0;
+}
+
+int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, struct error *e)
+{
+	struct unwind_copy *copy = unwind ? calloc(1, sizeof(*copy)) : NULL;
+	struct wait_before *all = NULL;
+	size_t count = 0, walks = 0;
+	int err = unwind && !copy ? -ENOMEM : 0;
+
+	*w->clock_offset = clock_offset;
+	err = err ?: run_for_each(w->begin, sizeof(*all), &all, &count);
+	for (size_t i = 0; !err && i < count; i++) {
+		if (all[i].ended.end_ns)
+			err = add_timed(w, &w->now, &all[i].ended, TIMED_NO_CPU, clock_offset);
+		else if (unwind && (!*w->window || walks++ < WALKS_MAX))
+			err = walk_before(w, &all[i], unwind, copy);
+	}
+	free(all);
+	free(copy);
+	return err ? error_set(e, -err, "cannot list the threads that wait") : 0;
 }
 
 int waits_read(struct waits *w, int64_t clock_offset)
@@ -428,13 +382,7 @@ static int add_entry(const struct waits *w, uint32_t slot, uint64_t ns, uint16_t
 	return ns ? counts_add(counts, &wait, pcs, number) : 0;
 }
 
-static int compare_slots(const void *a, const void *b)
-{
-	uint32_t x = ((const struct waits_walked *)a)->slot;
-	uint32_t y = ((const struct waits_walked *)b)->slot;
-
-	return (x > y) - (x < y);
-}
+ORDER(compare_slots, struct waits_walked, LEAST(slot))
 
 static void free_read(struct waits_read *r)
 {
@@ -520,12 +468,7 @@ int waits_end(struct waits *w, int64_t clock_offset, struct stack_chunk *arena, 
 	return err ? error_set(e, -err, "cannot read the waits that are under way") : 0;
 }
 
-static int compare_wakes(const void *a, const void *b)
-{
-	uint64_t x = ((const struct wake_entry *)a)->key, y = ((const struct wake_entry *)b)->key;
-
-	return (x > y) - (x < y);
-}
+ORDER(compare_wakes, struct wake_entry, LEAST(key))
 
 /* A sample of an entry's blocked time: that which has these ends. */
 struct wait_part {
@@ -533,12 +476,7 @@ struct wait_part {
 	uint64_t left_ns;      /* of it, no time is known yet */
 };
 
-static int compare_parts(const void *a, const void *b)
-{
-	uint32_t x = ((const struct wait_part *)a)->ends, y = ((const struct wait_part *)b)->ends;
-
-	return (x > y) - (x < y);
-}
+ORDER(compare_parts, struct wait_part, LEAST(ends))
 
 static uint32_t cpu_of(const struct waits_timed *t)
 {
@@ -607,9 +545,24 @@ static void limit_starts(struct waits *w, const struct stack_chunk *arena, uint6
 			others_ns += w->taken.entries[i].blocked_ns;
 	}
 	left_ns = blocked_ns > others_ns ? blocked_ns - others_ns : 0;
-	for (uint32_t i = 0; starts_ns > left_ns && i < WAIT_ENTRIES; i++)
+	if (starts_ns <= left_ns)
+		return;
+	for (uint32_t i = 0; i < WAIT_ENTRIES; i++)
 		if (reason_of_entry(arena, &w->taken.entries[i], i) == WAIT_START)
 			w->taken.entries[i].blocked_ns *= (double)left_ns / starts_ns;
+	/* Those whom creators woke took as much. */
+	for (uint32_t i = 0; i < WAKE_ENTRIES; i++) {
+		struct wake_entry *wake = &w->taken.wakes[i];
+		uint32_t number = wake->key >> 32, waker = wait_ends_waker(wake->key);
+		uint64_t before_ns = wake->blocked_ns;
+
+		if (!before_ns || number >= WAIT_ENTRIES || waker >= WAIT_ENTRIES ||
+		    reason_of_entry(arena, &w->taken.entries[number], number) != WAIT_START)
+			continue;
+		wake->blocked_ns *= (double)left_ns / starts_ns;
+		if (waker)
+			w->taken.entries[waker].blocked_ns -= before_ns - wake->blocked_ns;
+	}
 }
 
 int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocked_ns,

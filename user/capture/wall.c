@@ -14,6 +14,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "wall.skel.h"
+#include "util/order.h"
 
 _Static_assert(WALL_COMM_SIZE == COMM_SIZE, "names have no room");
 
@@ -23,15 +24,7 @@ _Static_assert(WALL_COMM_SIZE == COMM_SIZE, "names have no room");
  * Whether `thread` is the one that was `before`. Another thread that gets the address of its task
  * begins later. After an exec, a thread may have the number and the earlier start of the leader.
  */
-static bool is_same(const struct wall_thread *before, const struct wall_thread *thread)
-{
-	return before->task == thread->task && thread->start_ns <= before->start_ns;
-}
-
-static bool is_before(const void *array, uint32_t number, const void *key)
-{
-	return is_same((const struct wall_thread *)array + number, key);
-}
+EQUAL(is_before, struct wall_thread, struct wall_thread, SAME(task) && b->start_ns <= a->start_ns)
 
 static struct wall_thread *find_thread(const struct wall_threads *threads,
 				       const struct wall_thread *thread)
@@ -78,7 +71,9 @@ static int load_wall(void *object)
 {
 	const struct loading *loading = object;
 	const struct wall_settings *settings = loading->settings;
-	struct wall_bpf *bpf = wall_bpf__open();
+	LIBBPF_OPTS(bpf_object_open_opts, options,
+		    .btf_custom_path = kernel_types_used(settings->types));
+	struct wall_bpf *bpf = wall_bpf__open_opts(&options);
 	int err = 0;
 
 	if (!bpf)
@@ -110,7 +105,7 @@ static int load_wall(void *object)
 }
 
 /* Names what the kernel lacks, if it is known, as the cause why the programs cannot be loaded. */
-static void explain_lack(struct error *e)
+static void explain_lack(struct kernel_types *types, struct error *e)
 {
 	static const struct {
 		const char *type, *member, *option;
@@ -118,12 +113,11 @@ static void explain_lack(struct error *e)
 		{ "sched_info", "run_delay", "CONFIG_SCHED_INFO" },
 		{ "sched_entity", "cfs_rq", "CONFIG_FAIR_GROUP_SCHED" },
 	};
-	struct kernel_types types = { 0 };
 	uint32_t offset;
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
-		if (kernel_member_offset(&types, needed[i].type, needed[i].member, &offset) == 0 ||
-		    !types.btf)
+		if (kernel_member_offset(types, needed[i].type, needed[i].member, &offset) == 0 ||
+		    !types->btf)
 			continue;
 		error_set_kind(e, ERROR_KERNEL_LACKS, ENOTSUP,
 			       "this kernel keeps no account of wall time: it was built without %s",
@@ -131,7 +125,6 @@ static void explain_lack(struct error *e)
 		error_hint(e, "record without --wall, or use a kernel with %s", needed[i].option);
 		break;
 	}
-	kernel_types_close(&types);
 }
 
 int wall_open(struct wall *wall, const struct wall_settings *settings, struct error *e)
@@ -141,7 +134,7 @@ int wall_open(struct wall *wall, const struct wall_settings *settings, struct er
 
 	if (err) {
 		if (e->kind == ERROR_KERNEL_LACKS)
-			explain_lack(e);
+			explain_lack(settings->types, e);
 		return err;
 	}
 	wall->ring =
@@ -234,12 +227,7 @@ static int look_at_threads(struct wall *wall, struct wall_threads *threads, stru
 
 /* --- Quotas --- */
 
-static int compare_quotas(const void *one, const void *other)
-{
-	const struct wall_quota *a = one, *b = other;
-
-	return a->id < b->id ? -1 : a->id > b->id;
-}
+ORDER(compare_quotas, struct wall_quota, LEAST(id))
 
 static const struct wall_group *find_quota(const struct wall_quotas *quotas, uint64_t id)
 {
@@ -267,9 +255,8 @@ static int read_quotas(struct wall *wall, struct error *e)
 	     before = &quotas->list[quotas->count - 1].id) {
 		if (bpf_map_lookup_elem(map, &quota.id, &quota.group))
 			return error_set(e, errno, "cannot read the quotas of control groups");
-		if (array_reserve(&quotas->list, &quotas->room, quotas->count + 1, sizeof(quota)))
+		if (array_add(quotas->list, quotas->count, quotas->room, quota))
 			return error_no_memory(e);
-		quotas->list[quotas->count++] = quota;
 	}
 	for (size_t i = 0; i < quotas->count; i++)
 		if (quotas->list[i].group.look != shared->look)

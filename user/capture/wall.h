@@ -10,12 +10,14 @@
 #include "util/index.h"
 
 struct bpf_object;
+struct kernel_types;
 
 /* Whose threads are in the account. */
 struct wall_settings {
 	bool everyone;	 /* else only members of this object: capture/members.h */
 	bool one_thread; /* members are threads */
 	const struct bpf_object *members;
+	struct kernel_types *types;
 	struct whom whom; /* with everyone: whose alone */
 };
 

@@ -8,20 +8,21 @@
 
 #include "util/error.h"
 
+/*
+ * Stores the value of an option at `member`; value is NULL when an option that can do without one
+ * has none. Returns 0, or -EINVAL with e set to why the value is invalid.
+ */
+typedef int option_parser(const char *value, void *member, struct error *e);
+
 /* One option of a command: drives parsing and --help. A table of them ends with a NULL name. */
 struct option_spec {
 	const char *name; /* long, without dashes */
 	char letter;	  /* short; 0: none */
 	/* The name of its value in --help: VALUE, or [=VALUE] if it is optional. */
-	const char *metavar; /* NULL: it takes none */
-	const char *help;    /* NULL: not in --help */
-	/*
-	 * Stores the value at `member` (the command's options + offset); value is NULL when an
-	 * option that can do without one has none. No parser: the member is a bool and becomes
-	 * true. Returns 0, or -EINVAL with e set to why the value is invalid.
-	 */
-	int (*parse)(const char *value, void *member, struct error *e);
-	size_t offset;
+	const char *metavar;  /* NULL: it takes none */
+	const char *help;     /* NULL: not in --help */
+	option_parser *parse; /* NULL: the member is a bool and becomes true */
+	size_t offset;	      /* of the member, in the command's options */
 };
 
 /*
@@ -65,9 +66,23 @@ struct option_group {
  */
 void options_print(const struct option_spec *specs, const struct option_group *groups, FILE *out);
 
-/* Parsers for members of these types. */
-int option_text(const char *value, void *member, struct error *e); /* const char * */
+option_parser option_text; /* const char * */
 /* --unwind-memory of record, top and profild: unsigned int, in MiB */
-int option_unwind_memory(const char *value, void *member, struct error *e);
+option_parser option_unwind_memory;
+
+/* Finds the word that was meant by one that is unknown. */
+struct similar {
+	const char *word; /* the unknown one */
+	const char *best; /* the most similar offered word; NULL: none is similar */
+	size_t fewest;	  /* private */
+};
+
+struct similar similar_to(const char *word);
+
+/*
+ * Takes a candidate if it is the best so far: with at most two mistakes, and at most one for every
+ * two letters of the unknown word.
+ */
+void similar_offer(struct similar *s, const char *candidate);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/order.h"
 
 #define MIB (1024 * 1024)
 
@@ -90,12 +91,7 @@ static void free_unused_users(struct accounts *a)
 	}
 }
 
-static int compare_numbers(const void *one, const void *other)
-{
-	const struct lease *a = one, *b = other;
-
-	return a->number < b->number ? -1 : a->number > b->number;
-}
+ORDER(compare_numbers, struct lease, LEAST(number))
 
 /* Ends the leases of files without descriptors and mappings, and frees unused users. */
 static void end_leases(struct accounts *a)

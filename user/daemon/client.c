@@ -31,32 +31,12 @@
 _Static_assert(sizeof(struct profild_hello) == 264 && sizeof(struct profild_reply) == 264,
 	       "protocol.h: what is released does not change");
 
-static int check_range(const struct profild_request *request, uint32_t number, struct error *e)
-{
-	const struct profil_range *range = &request->ranges[number];
-	uint64_t last_cell;
-
-	if (range->first > range->last || range->first < range->offset)
-		return error_set(e, 0, "range %u: its addresses are not in order", number);
-	if (number && range->first <= range[-1].last)
-		return error_set(e, 0, "range %u is not after range %u", number, number - 1);
-	if (range->wide > 1 || range->unused)
-		return error_set(e, 0, "range %u: invalid width, or an unused field is not 0",
-				 number);
-	last_cell = cell_index(range->last - range->offset, range->scale) >> range->wide;
-	if (last_cell >= request->cell_count || range->base >= request->cell_count - last_cell)
-		return error_set(e, 0, "range %u: its last cell is beyond all cells", number);
-	return 0;
-}
-
 /*
  * Checks all fields of a message of `size` bytes, which may be more than REQUEST_SIZE: then only
  * the first REQUEST_SIZE were received. Returns 0, or -EINVAL with e set.
  */
 static int check_request(const struct profild_request *request, size_t size, struct error *e)
 {
-	int err = 0;
-
 	if (size < sizeof(*request))
 		return error_set(e, 0, "%zu bytes are no request", size);
 	if (request->version < PROFILD_OLDEST || request->version > PROFILD_NEWEST)
@@ -86,9 +66,23 @@ static int check_request(const struct profild_request *request, size_t size, str
 				 (unsigned long long)request->cell_count, PROFIL_CELLS);
 	if (request->unused)
 		return error_set(e, 0, "an unused field is not 0");
-	for (uint32_t i = 0; i < request->range_count && !err; i++)
-		err = check_range(request, i, e);
-	return err;
+	for (uint32_t i = 0; i < request->range_count; i++) {
+		const struct profil_range *range = &request->ranges[i];
+		uint64_t last_cell;
+
+		if (range->first > range->last || range->first < range->offset)
+			return error_set(e, 0, "range %u: its addresses are not in order", i);
+		if (i && range->first <= range[-1].last)
+			return error_set(e, 0, "range %u is not after range %u", i, i - 1);
+		if (range->wide > 1 || range->unused)
+			return error_set(e, 0,
+					 "range %u: invalid width, or an unused field is not 0", i);
+		last_cell = cell_index(range->last - range->offset, range->scale) >> range->wide;
+		if (last_cell >= request->cell_count ||
+		    range->base >= request->cell_count - last_cell)
+			return error_set(e, 0, "range %u: its last cell is beyond all cells", i);
+	}
+	return 0;
 }
 
 static void set_message(char *message, size_t size, const struct error *e)
@@ -109,26 +103,6 @@ static int send_hello(int socket, int code, const struct error *e)
 	if (code)
 		set_message(hello.message, sizeof(hello.message), e);
 	return send(socket, &hello, sizeof(hello), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-/*
- * Sends a reply in a request's version: an error with its message unless `code` is 0, and a
- * histogram's descriptor and period unless that is NULL. Never waits: the client has read the reply
- * before, so there is room. Returns 0 or a negative errno.
- */
-static int send_reply(int socket, uint32_t version, int code, const struct error *e,
-		      const struct histogram *histogram)
-{
-	struct profild_reply reply = { .version = version, .error = code };
-	int fd = histogram ? histogram_fd(histogram) : -1;
-
-	if (code)
-		set_message(reply.message, sizeof(reply.message), e);
-	if (histogram) {
-		reply.tick_ns = histogram_tick_ns(histogram);
-		reply.wait_ns = histogram_wait_ns(histogram);
-	}
-	return message_send(socket, &reply, sizeof(reply), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 int client_open(int socket, struct histograms *histograms, struct accounts *accounts,
@@ -310,12 +284,11 @@ static ssize_t receive_request(const struct client *client, struct profild_reque
 int client_serve(struct client *client, struct accounts *accounts, struct profild_request *buffer,
 		 struct error *e)
 {
-	struct histogram *started = NULL;
+	struct profild_reply reply = { .version = PROFILD_NEWEST };
 	struct error why;
 	pid_t sender;
 	ssize_t size = receive_request(client, buffer, &sender);
-	int err, unread;
-	bool is_spoken;
+	int err, unread, fd = -1;
 
 	if (size == -EAGAIN)
 		return 0;
@@ -325,8 +298,9 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 		return error_set(e, 0, "it closed the connection");
 	if (ioctl(client->socket, SIOCOUTQ, &unread) || unread > 0)
 		return error_set(e, 0, "it sent a request before it had read the last reply");
-	is_spoken = size >= (ssize_t)sizeof(*buffer) && buffer->version >= PROFILD_OLDEST &&
-		    buffer->version <= PROFILD_NEWEST;
+	if (size >= (ssize_t)sizeof(*buffer) && buffer->version >= PROFILD_OLDEST &&
+	    buffer->version <= PROFILD_NEWEST)
+		reply.version = buffer->version;
 	if (sender != client->peer.pid) {
 		error_set(&why, 0, "process %d cannot ask on the connection of process %d", sender,
 			  client->peer.pid);
@@ -348,20 +322,25 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 					  client->peer.pid);
 			}
 		}
-		started = err ? NULL : client->histogram;
-		if (!err)
+		if (!err) {
+			fd = histogram_fd(client->histogram);
+			reply.tick_ns = histogram_tick_ns(client->histogram);
+			reply.wait_ns = histogram_wait_ns(client->histogram);
 			log_detail("process %d of user %u is counted: %u Hz, %u ranges, %llu cells",
 				   client->peer.pid, client->peer.uid, buffer->frequency,
 				   buffer->range_count, (unsigned long long)buffer->cell_count);
-		else
+		} else {
 			log_refusal("refused process %d of user %u: %s", client->peer.pid,
 				    client->peer.uid, why.what);
+		}
 	} else if (!err) {
 		stop_counting(client);
 	}
-	if (!is_spoken)
-		buffer->version = PROFILD_NEWEST;
-	err = send_reply(client->socket, buffer->version, -err, &why, started);
+	reply.error = -err;
+	if (err)
+		set_message(reply.message, sizeof(reply.message), &why);
+	/* The client has read the reply before, so there is room. */
+	err = message_send(client->socket, &reply, sizeof(reply), &fd, fd >= 0, MSG_DONTWAIT);
 	return err ? error_set(e, -err, "cannot reply") : 0;
 }
 

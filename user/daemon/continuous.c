@@ -27,6 +27,7 @@
 #include "daemon/look.h"
 #include "daemon/state.h"
 #include "record/from_capture.h"
+#include "record/wait_names.h"
 #include "script/language.h"
 #include "symbol/file_cache.h"
 #include "symbol/parser.h"
@@ -369,6 +370,8 @@ static int finish_window(struct recorder *r, struct error *e)
 	account_window(r, p);
 	r->unread = 0;
 	err = symbol_resolve(p, &names, e);
+	if (!err && wait_names_apply(p))
+		err = error_no_memory(e);
 	if (r->unread > UNREAD_LOGGED)
 		log_detail("%zu more files were not read", r->unread - UNREAD_LOGGED);
 	share = user_share_of(&r->o->limits, WINDOW_FINE_S, p->duration_ns);
@@ -496,8 +499,7 @@ static int check_keeping(const struct recorder *r, struct error *e)
 			      "gives it some");
 		return -EAFNOSUPPORT;
 	}
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	options.directory = r->o->directory;
 	options.host = r->host;
 	err = push_new(&options, &p, e);
@@ -521,6 +523,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 		.wall = true,
 		.waits = r->o->chains,
 		.every_wait = r->o->chains,
+		.wishes = r->o->wishes.knows_programs ? &r->o->wishes : NULL,
 		.waits_percent = WAITS_PERCENT,
 	};
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, 0 };
@@ -612,7 +615,6 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	look_stop(&r.look);
 	keeper_stop(&r.keeper);
 	state_live_end(&r.live);
-	if (r.signals >= 0)
-		close(r.signals);
+	file_close(r.signals);
 	return err;
 }

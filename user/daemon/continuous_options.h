@@ -18,10 +18,11 @@ struct continuous_options {
 	uint64_t window_ns;
 	struct archive_limits limits;
 	struct trigger_options triggers;
-	bool chains;	     /* keep each wait, for profiltool why */
-	uint64_t watch_ns;   /* between two looks for changes since deploys; 0: none */
-	const char *metrics; /* a file for node_exporter; NULL: none */
-	const char *dcpi;    /* a DCPI database to write, too; NULL: none */
+	bool chains;		      /* keep each wait, for profiltool why */
+	struct context_wishes wishes; /* for whom programs work */
+	uint64_t watch_ns;	      /* between two looks for changes since deploys; 0: none */
+	const char *metrics;	      /* a file for node_exporter; NULL: none */
+	const char *dcpi;	      /* a DCPI database to write, too; NULL: none */
 	/*
 	 * The server to send windows to; url NULL: none. The keeper sets the members that it
 	 * provides.

@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +19,117 @@
 #include <unistd.h>
 
 #include "cli/capabilities.h"
-#include "daemon/dcpi.h"
 #include "daemon/log.h"
+#include "daemon/state.h"
+#include "format/dcpi/dcpi.h"
 #include "format/format.h"
+#include "profile/profile.h"
 #include "push/push.h"
 #include "util/array.h"
 #include "util/child.h"
 #include "util/clock.h"
+#include "util/error.h"
+#include "util/file_open.h"
+
+/* --- --dcpi DIR: the counts of all windows are also added to a DCPI database --- */
+
+/*
+ * It is what archive_tidy() finds beside the windows: a host's part of the database. Where it has
+ * more than half of the limit in one epoch, windows begin another one.
+ */
+struct dcpi_part {
+	const char *directory, *host;
+	uint64_t most_bytes; /* half of the limit; 0: there is none */
+	struct state *state;
+};
+
+#define NS_PER_MINUTE (60 * NS_PER_S)
+#define NS_PER_DAY    (86400 * NS_PER_S)
+
+static int add_to_epoch(const char *directory, uint64_t epoch_ns, struct profile *p,
+			struct state *state, struct error *e)
+{
+	uint64_t began_ns = p->time_ns;
+	struct format_dropped dropped;
+	struct error loss;
+	int err;
+
+	p->time_ns = epoch_ns; /* the epoch's name */
+	err = dcpi_write_directory(p, &(struct format_options){ 0 }, directory, e);
+	p->time_ns = began_ns;
+	if (err)
+		return err;
+	dcpi_dropped_images(p, &dropped);
+	if (!dropped.samples)
+		return 0;
+	state->dcpi_dropped += dropped.samples;
+	error_set(&loss, 0,
+		  "%s: %" PRIu64 " samples of %.512s%s are lost: DCPI files cannot hold %s",
+		  directory, dropped.samples, dropped.image, dropped.others ? " and others" : "",
+		  format_dcpi.cannot_hold_in_image);
+	log_problem(&loss);
+	return 0;
+}
+
+/*
+ * Adds a window to the database `directory`, and counts losses and failures in `state`; both are
+ * logged. *epoch_ns is the caller's, 0 at first: when the epoch began that windows are added to.
+ */
+static void dcpi_add_window(const char *directory, uint64_t *epoch_ns, struct profile *p,
+			    struct state *state)
+{
+	struct error e;
+
+	/* All windows of a day share an epoch. */
+	if (p->time_ns / NS_PER_DAY != *epoch_ns / NS_PER_DAY)
+		*epoch_ns = p->time_ns;
+	if (add_to_epoch(directory, *epoch_ns, p, state, &e) == 0)
+		return;
+	/*
+	 * A window that cannot be added begins another epoch: without an image's file, its
+	 * addresses are no longer those in the epoch's file. An epoch is named by its minute, which
+	 * may not be over when windows are short.
+	 */
+	*epoch_ns += NS_PER_MINUTE;
+	if (*epoch_ns < p->time_ns)
+		*epoch_ns = p->time_ns;
+	if (add_to_epoch(directory, *epoch_ns, p, state, &e) == 0)
+		return;
+	state->dcpi_failed++;
+	log_problem(&e);
+}
+
+/* Removes what the host has in epochs that began before a time, and logs it with the reason. */
+static void dcpi_drop(const char *directory, const char *host, uint64_t before_s, const char *why)
+{
+	size_t dropped;
+	struct error e;
+
+	if (dcpi_drop_epochs(directory, host, before_s, &dropped, &e))
+		log_problem(&e);
+	if (dropped)
+		log_note("removed %zu epochs from %s: %s", dropped, directory, why);
+}
+
+static int dcpi_measure(void *context, uint64_t *bytes, uint64_t *oldest_end_s, struct error *e)
+{
+	const struct dcpi_part *part = context;
+	int err = dcpi_measure_epochs(part->directory, part->host, bytes, oldest_end_s, e);
+
+	if (!err && *oldest_end_s == UINT64_MAX && part->most_bytes && *bytes > part->most_bytes)
+		part->state->dcpi_epoch_ns = 0;
+	return err;
+}
+
+static void dcpi_drop_before(void *context, uint64_t end_s)
+{
+	const struct dcpi_part *part = context;
+
+	dcpi_drop(part->directory, part->host, end_s,
+		  "with the windows, they were over --retain-bytes or --keep-free");
+}
+
+/* --- The keeper --- */
 
 /* Bound: pace. */
 #define IDLE_MS 60000 /* between two looks at the limits when no window comes */
@@ -290,8 +395,7 @@ static bool take_messages(struct work *w, uint64_t wait_ms)
 			w->state->last_trigger_kind = trigger->kind;
 			log_note("trigger %s: wrote %s", trigger->what, path);
 		}
-		if (fds[0] >= 0)
-			close(fds[0]);
+		file_close(fds[0]);
 		child_send(w->socket, &done, sizeof(done), NULL, 0);
 		until_ns = now_ns() + NEXT_MS * NS_PER_MS;
 	} while (size > 0 || (size == -ETIMEDOUT && now_ns() < until_ns));
@@ -518,13 +622,11 @@ static void add_item(struct keeper *k, const struct keeper_item *item)
 		log_problem(&e);
 	}
 	k->due |= k->pid <= 0;
-	if (array_reserve(&k->items, &k->room, k->count + 1, sizeof(*k->items))) {
+	if (array_add(k->items, k->count, k->room, *item)) {
 		s->windows_lost += item->fd >= 0;
-		if (item->fd >= 0)
-			close(item->fd);
+		file_close(item->fd);
 		return;
 	}
-	k->items[k->count++] = *item;
 	k->bytes += item->bytes;
 	s->windows_waiting += item->fd >= 0;
 	s->waiting_bytes = k->bytes;

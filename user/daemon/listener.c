@@ -64,48 +64,33 @@ static bool is_at(const char *path, const struct stat *known)
 	       status.st_ino == known->st_ino;
 }
 
-static int cannot_lock(const struct listener *listener, int code, const char *path, struct error *e)
-{
-	switch (code) {
-	case EWOULDBLOCK:
-		return in_use(e, path);
-	case ENOENT:
-	case EACCES:
-	case EPERM:
-		return cannot_listen(e, code, path);
-	}
-	return error_set(e, code, "cannot lock %s", listener->lock_path);
-}
-
 /* Locks the path, until unlock_path(): nobody else removes or makes the socket meanwhile. */
 static int lock_path(struct listener *listener, const char *path, struct error *e)
 {
 	struct stat status;
-	int fd, code;
+	int fd, code, err = 0;
 
 	snprintf(listener->lock_path, sizeof(listener->lock_path), "%s.lock", path);
-	for (;;) {
+	do {
 		fd = open(listener->lock_path,
 			  O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-		if (fd < 0)
-			return cannot_lock(listener, errno, path, e);
-		if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &status)) {
-			code = errno;
-			close(fd);
-			return cannot_lock(listener, code, path, e);
-		}
+		code = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &status) ? errno : 0;
+		if (code == EWOULDBLOCK)
+			err = in_use(e, path);
+		else if (code == ENOENT || code == EACCES || code == EPERM)
+			err = cannot_listen(e, code, path);
+		else if (code)
+			err = error_set(e, code, "cannot lock %s", listener->lock_path);
 		/* unlock_path() will remove the file: it must not be anything else than a lock. */
-		if (!S_ISREG(status.st_mode) || status.st_size) {
-			close(fd);
-			return error_set(e, 0, "cannot lock %s: it exists and is not a lock",
-					 listener->lock_path);
-		}
-		if (is_at(listener->lock_path, &status))
-			break;
-		close(fd); /* its last owner has removed it meanwhile */
-	}
-	listener->lock = fd;
-	return 0;
+		else if (!S_ISREG(status.st_mode) || status.st_size)
+			err = error_set(e, 0, "cannot lock %s: it exists and is not a lock",
+					listener->lock_path);
+		else if (is_at(listener->lock_path, &status))
+			listener->lock = fd;
+		if (listener->lock < 0 && fd >= 0)
+			close(fd); /* or its last owner has removed it meanwhile */
+	} while (!err && listener->lock < 0);
+	return err;
 }
 
 static void unlock_path(struct listener *listener)

@@ -34,9 +34,7 @@ void log_set_verbose(bool on)
 /* The text may hold paths of other users' programs, which are untrusted. */
 static void print_line(const char *indent, const char *text)
 {
-	fprintf(stderr, "profild: %s", indent);
-	text_print(text, stderr);
-	fputc('\n', stderr);
+	text_printf(stderr, "profild: %s%s\n", indent, text);
 }
 
 void log_error(const struct error *e)

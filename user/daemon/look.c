@@ -27,7 +27,7 @@
 #include "util/array.h"
 #include "util/child.h"
 #include "util/clock.h"
-#include "util/directory.h"
+#include "util/file.h"
 #include "util/index.h"
 #include "util/memory.h"
 
@@ -207,8 +207,7 @@ static int found_read(struct found_list *l, const char *directory, const char *h
 		found_free_row(&f);
 	}
 	free(line);
-	if (in)
-		fclose(in);
+	file_close_stream(in);
 	return err;
 }
 
@@ -631,8 +630,7 @@ static void set_limits(const struct continuous_options *o)
 	/* The sixth number: pages that are written to. */
 	if (file && fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1)
 		memory.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_BYTES;
-	if (file)
-		fclose(file);
+	file_close_stream(file);
 	setrlimit(RLIMIT_DATA, &memory);
 	setrlimit(RLIMIT_CPU, &cpu);
 	/* Not SCHED_IDLE: where all CPUs are busy for hours, it would come to no end. */
@@ -661,9 +659,9 @@ static void run_look(struct looker *k, pid_t recorder)
 	set_limits(k->o);
 	k->begin_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
 	err = capabilities_keep(CAPABILITIES_NONE, &e);
-	if (!err &&
-	    (found_read(&k->found, k->o->directory, k->host) ||
-	     packages_read(&k->packages, k->o->directory, k->host) || changes_begin(&k->changes)))
+	if (!err && (found_read(&k->found, k->o->directory, k->host) ||
+		     packages_read(&k->packages, k->o->directory, k->host) ||
+		     changes_begin(&k->changes, NULL)))
 		err = error_no_memory(&e);
 	err = err ?: read_windows(k, &e);
 	if (!err && k->packages_added)
@@ -674,7 +672,7 @@ static void run_look(struct looker *k, pid_t recorder)
 
 		if (changes_find(&k->changes, &options, of_system))
 			err = error_no_memory(&e);
-		most = changes_left_out(&k->changes, of_system);
+		most = changes_omitted(&k->changes, of_system);
 		if (!err && most)
 			log_note("not all of %s%s is compared: too many functions, services or "
 				 "deploys",

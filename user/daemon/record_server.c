@@ -254,42 +254,15 @@ static void take_report(struct record_server *s, struct record_client *client)
 
 	if (recv(client->socket, &verdict, sizeof(verdict), MSG_DONTWAIT) != sizeof(verdict)) {
 		close_socket(client); /* it has ended */
-		return;
-	}
-	if (verdict.err) {
+	} else if (verdict.err) {
 		log_refusal("no recording for process %d of user %u: %s", client->peer.pid,
 			    client->peer.uid, verdict.why.what);
-		return;
+	} else if (client->stage == CHECKS) {
+		verdict.err = check_share(s, RECORDS, &client->peer, &verdict.why);
+		if (!verdict.err)
+			client->stage = RECORDS;
+		send(client->socket, &verdict, sizeof(verdict), MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
-	if (client->stage != CHECKS)
-		return;
-	verdict.err = check_share(s, RECORDS, &client->peer, &verdict.why);
-	if (!verdict.err)
-		client->stage = RECORDS;
-	send(client->socket, &verdict, sizeof(verdict), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* Takes what came on the connection of a client, or of its worker. May remove it. */
-static void serve_client(struct record_server *s, struct record_client *client, short events)
-{
-	struct error e;
-	bool ends = false;
-
-	if (client->stage != WAITS) {
-		if (events)
-			take_report(s, client);
-		return;
-	}
-	if (events & (POLLHUP | POLLERR)) {
-		ends = true;
-	} else if (events) {
-		ends = !take_request(s, client);
-	} else if (now_ns() >= client->until_ns) {
-		refuse(client->socket, error_set(&e, ETIMEDOUT, "no request came"), &e);
-		ends = true;
-	}
-	if (ends)
-		remove_client(s, client);
 }
 
 /* Makes room for a connection of a person, at the expense of who has the most. */
@@ -388,8 +361,26 @@ static int take_events(struct record_server *s, struct error *e)
 		return 0;
 	}
 	listener_limit_waits(true); /* a refused client's connection is closed */
-	for (size_t i = count; i-- > 0;)
-		serve_client(s, &s->clients[i], s->polled[2 + i].revents);
+	for (size_t i = count; i-- > 0;) {
+		struct record_client *client = &s->clients[i];
+		short events = s->polled[2 + i].revents;
+		bool ends = events & (POLLHUP | POLLERR);
+		struct error why;
+
+		if (client->stage != WAITS) {
+			if (events)
+				take_report(s, client);
+			continue;
+		}
+		if (!ends && events) {
+			ends = !take_request(s, client);
+		} else if (!ends && now_ns() >= client->until_ns) {
+			refuse(client->socket, error_set(&why, ETIMEDOUT, "no request came"), &why);
+			ends = true;
+		}
+		if (ends)
+			remove_client(s, client);
+	}
 	if (s->polled[0].revents) {
 		while (read(s->signals, &info, sizeof(info)) == sizeof(info))
 			s->end |= info.ssi_signo != SIGCHLD;

@@ -36,13 +36,14 @@
 #include "format/pprof/pprof.h"
 #include "record/from_capture.h"
 #include "record/service.h"
+#include "script/context.h"
 #include "script/language.h"
 #include "symbol/elf_file.h"
 #include "symbol/parser.h"
 #include "util/child.h"
 #include "util/clock.h"
+#include "util/file.h"
 #include "util/memory.h"
-#include "util/number.h"
 #include "util/proc.h"
 
 /* Bound: pace. */
@@ -72,6 +73,7 @@ struct worker {
 	pid_t pids[RECORD_TARGETS_MAX];
 	size_t count;
 	struct parser *rows;
+	struct context_wishes wishes;
 	struct capture *capture;
 };
 
@@ -131,16 +133,18 @@ static int receive_request(struct worker *w, struct error *e)
 		struct cmsghdr header;
 		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(w->pidfds))];
 	} control;
-	struct iovec part = { &w->request, sizeof(w->request) };
+	struct record_label labels[CONTEXT_WISHES_MAX];
+	struct iovec parts[] = { { &w->request, sizeof(w->request) }, { labels, sizeof(labels) } };
 	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
+		.msg_iov = parts,
+		.msg_iovlen = 2,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control.space),
 	};
 	const struct record_request *r = &w->request;
 	struct ucred who = { 0 };
 	ssize_t size;
+	int err = 0;
 
 	size = recvmsg(w->socket, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	if (size <= 0)
@@ -163,18 +167,29 @@ static int receive_request(struct worker *w, struct error *e)
 	if (who.pid != w->peer.pid)
 		return error_set(e, 0, "process %d cannot ask on the connection of process %d",
 				 who.pid, w->peer.pid);
-	if (size != sizeof(*r))
+	if (size < (ssize_t)sizeof(*r))
 		return error_set(e, 0, "%zd bytes are no request", size);
 	if (r->version < RECORD_OLDEST || r->version > RECORD_NEWEST)
 		return error_set(e, 0, "unsupported protocol version %u: profild speaks %d to %d",
 				 r->version, RECORD_OLDEST, RECORD_NEWEST);
+	if (r->label_count > (r->version < 4 ? 0 : CONTEXT_WISHES_MAX) ||
+	    size != (ssize_t)(sizeof(*r) + r->label_count * sizeof(*labels)))
+		return error_set(e, 0, "%zd bytes are no request with %u labels", size,
+				 r->label_count);
 	if (r->flags & ~(uint32_t)RECORD_FLAGS || r->event >= CAPTURE_EVENTS ||
-	    r->stacks > CAPTURE_STACKS_SCRIPTS || r->waits_percent > 100 || r->unused ||
+	    r->stacks > CAPTURE_STACKS_SCRIPTS || r->waits_percent > 100 ||
 	    (r->flags & RECORD_WAITS && r->flags & RECORD_WINDOWS) ||
 	    (r->flags & RECORD_WAITS && !(r->flags & RECORD_WALL)) ||
 	    (r->flags & RECORD_WAITS && !r->stacks) ||
-	    (r->flags & RECORD_EVERY_WAIT && (r->version < 2 || !(r->flags & RECORD_WAITS))))
+	    (r->flags & RECORD_EVERY_WAIT && (r->version < 2 || !(r->flags & RECORD_WAITS))) ||
+	    (r->flags & (RECORD_CONTEXT | RECORD_LITERAL) && r->version < 3))
 		return error_set(e, 0, "a field of the request is invalid");
+	for (uint32_t i = 0; i < r->label_count && !err; i++)
+		err = memchr(labels[i].text, '\0', sizeof(labels[i].text))
+			      ? context_parse(labels[i].text, &w->wishes, e)
+			      : error_set(e, 0, "a label of the request has no end");
+	if (err)
+		return err;
 	if (!w->count || w->count != r->target_count)
 		return error_set(e, 0, "%zu descriptors came with a request for %u processes",
 				 w->count, r->target_count);
@@ -194,28 +209,6 @@ static int receive_request(struct worker *w, struct error *e)
 }
 
 /* --- Whose a process is --- */
-
-/* The PID of a pidfd in profild's namespace; 0: it has none there, or the descriptor is another. */
-static pid_t pid_of(int pidfd)
-{
-	char path[64], line[128], *number;
-	uint64_t pid = 0;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	in = fopen(path, "re");
-	while (in && !pid && fgets(line, sizeof(line), in)) {
-		if (strncmp(line, "Pid:\t", strlen("Pid:\t")) != 0)
-			continue;
-		number = line + strlen("Pid:\t");
-		number[strcspn(number, "\n")] = '\0';
-		if (number_parse(number, 1, INT32_MAX, &pid))
-			break;
-	}
-	if (in)
-		fclose(in);
-	return pid;
-}
 
 static int open_of(pid_t pid, const char *file)
 {
@@ -254,10 +247,8 @@ static int check_access(const struct worker *w, const struct stat *clients, size
 	int maps = open_of(pid, "maps"), space = open_of(pid, "ns/user");
 	bool is_ours = maps >= 0 && space >= 0 && is_in_namespace(space, clients);
 
-	if (maps >= 0)
-		close(maps);
-	if (space >= 0)
-		close(space);
+	file_close(maps);
+	file_close(space);
 	if (child_has_ended(w->pidfds[number]))
 		return error_set(e, ESRCH, "cannot profile the process: it has ended");
 	if (is_ours)
@@ -291,8 +282,7 @@ static int check_all(const struct worker *w, struct error *e)
 	for (size_t i = 0; i < w->count && !err; i++)
 		err = check_access(w, &clients, i, e);
 out:
-	if (space >= 0)
-		close(space);
+	file_close(space);
 	return err;
 }
 
@@ -392,6 +382,7 @@ static int start_recording(struct worker *w, struct error *e)
 		.trim_code = language_trim,
 		.read_rows = parser_read_rows,
 		.is_interpreter = language_is_interpreter,
+		.wishes = r->flags & RECORD_CONTEXT || w->wishes.count ? &w->wishes : NULL,
 		.native = r->flags & RECORD_NATIVE,
 		.windows = r->flags & RECORD_WINDOWS,
 		.wall = r->flags & RECORD_WALL,
@@ -406,10 +397,20 @@ static int start_recording(struct worker *w, struct error *e)
 	struct record_reply reply = { .type = RECORD_STARTED };
 	struct record_verdict verdict = { 0 };
 	const char *no_waits;
+	char path[64];
 	int err;
 
+	w->wishes.knows_programs = r->flags & RECORD_CONTEXT;
+	w->wishes.literal = r->flags & RECORD_LITERAL;
+	if (r->flags & RECORD_CONTEXT)
+		options.is_interpreter = context_takes_stacks;
 	for (size_t i = 0; i < w->count; i++) {
-		w->pids[i] = pid_of(w->pidfds[i]);
+		uint64_t pid;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", w->pidfds[i]);
+		/* In profild's namespace; 0 or below: it has none there. */
+		if (file_find_number(path, "\nPid:\t", &pid) && pid <= INT32_MAX)
+			w->pids[i] = pid;
 		if (!w->pids[i])
 			return error_set(e, EBADF,
 					 "a descriptor is none of a process that runs and that "

@@ -14,6 +14,7 @@
 #include "daemon/log.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 
 /* How long requests are served until new events are looked for. Bound: pace. */
 #define SERVE_NS NS_PER_MS
@@ -175,39 +176,10 @@ static void accept_connections(struct server *s)
 }
 
 /* Sorts closed connections last, the others by the time that profild has spent on their users. */
-static int compare_service(const void *one, const void *other)
-{
-	const struct client *a = (*(struct connection *const *)one)->client;
-	const struct client *b = (*(struct connection *const *)other)->client;
-
-	if (!a || !b)
-		return !a - !b;
-	return a->user->time_ns < b->user->time_ns ? -1 : a->user->time_ns > b->user->time_ns;
-}
-
-static void serve_connection(struct server *s, struct connection *connection)
-{
-	struct client *client = connection->client;
-	struct user *user;
-	uint64_t start_ns = now_ns();
-	struct error e;
-	int err;
-
-	if (!client)
-		return;
-	if (connection->ended) {
-		close_connection(s, connection);
-		return;
-	}
-	user = client->user;
-	err = client_serve(client, &s->accounts, s->request, &e);
-	account_charge_time(&s->accounts, user, now_ns() - start_ns);
-	if (!err)
-		return;
-	log_detail("closed the connection of process %d of user %u: %s", client->peer.pid,
-		   user->uid, e.what);
-	close_connection(s, connection);
-}
+ORDER(compare_service, struct connection *const,
+      (*a)->client && (*b)->client
+	      ? COMPARE((*a)->client->user->time_ns, (*b)->client->user->time_ns)
+	      : COMPARE(!(*a)->client, !(*b)->client))
 
 /* Waits for events and serves them. */
 static int take_events(struct server *s, struct error *e)
@@ -262,8 +234,22 @@ static int take_events(struct server *s, struct error *e)
 	 */
 	end_ns = now_ns() + SERVE_NS;
 	qsort(s->ready, s->ready_count, sizeof(*s->ready), compare_service);
-	for (size_t i = 0; i < s->ready_count && (i == 0 || now_ns() < end_ns); i++)
-		serve_connection(s, s->ready[i]);
+	for (size_t i = 0; i < s->ready_count && (i == 0 || now_ns() < end_ns); i++) {
+		struct connection *connection = s->ready[i];
+		struct client *client = connection->client;
+		uint64_t start_ns = now_ns();
+		int err = 0;
+
+		if (client && !connection->ended) {
+			err = client_serve(client, &s->accounts, s->request, &problem);
+			account_charge_time(&s->accounts, client->user, now_ns() - start_ns);
+		}
+		if (err)
+			log_detail("closed the connection of process %d of user %u: %s",
+				   client->peer.pid, client->user->uid, problem.what);
+		if (err || connection->ended)
+			close_connection(s, connection);
+	}
 	s->ready_count = 0;
 	listener_limit_waits(false);
 	free_closed(s);

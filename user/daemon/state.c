@@ -401,7 +401,7 @@ static void print_state(const struct state *s, enum state_health health, const c
 	       "lost", s->ring_full, s->account.ticks, s->recent[RECENT_RING_FULL],
 	       s->recent[RECENT_TICKS]);
 	if (s->account.mapping_records_lost)
-		printf("%-16s %" PRIu64 " records of mappings, dropped by the kernel\n", "",
+		printf("%-16s %" PRIu64 " records of mappings, lost by the kernel\n", "",
 		       s->account.mapping_records_lost);
 	account_say(&s->account, false, "                 ", stdout);
 	if (s->crowded)
@@ -599,8 +599,7 @@ int state_print(const char *directory, bool json, enum state_health *health, str
 	live = directory_open(LIVE_DIRECTORY);
 	name_live(directory, host, name);
 	fd = live < 0 ? -1 : directory_open_file(live, name);
-	if (live >= 0)
-		close(live);
+	file_close(live);
 	/*
 	 * While it records, nothing on the archive's disk is asked for. It may have been killed,
 	 * and its number be another's.

@@ -22,6 +22,7 @@
 #include "daemon/log.h"
 #include "util/child.h"
 #include "util/clock.h"
+#include "util/file.h"
 #include "util/number.h"
 
 /* Bound: caller: percent of a trigger; then: the option is refused. */
@@ -39,8 +40,9 @@
 
 /* --- Texts --- */
 
-int trigger_parse(const char *value, struct trigger_options *o, struct error *e)
+int trigger_parse(const char *value, void *trigger_options, struct error *e)
 {
+	struct trigger_options *o = trigger_options;
 	struct trigger t = { .text = value };
 	const char *colon = strchr(value, ':'), *last = strrchr(value, ':');
 
@@ -86,32 +88,18 @@ struct watch {
 	bool met;
 };
 
-/* Finds the number behind a text in DIRECTORY/FILE. False: it is not there. */
-static bool find_number(const char *directory, const char *file, const char *text, uint64_t *number)
-{
-	char path[3 * PATH_MAX], line[256];
-	bool found = false;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, file);
-	in = fopen(path, "re");
-	while (in && !found && fgets(line, sizeof(line), in)) {
-		const char *at = strstr(line, text);
-
-		found = at && sscanf(at + strlen(text), "%" SCNu64, number) == 1;
-	}
-	if (in)
-		fclose(in);
-	return found;
-}
-
 /* The CPU time of the control group in this directory. */
 static bool read_group(const char *directory, uint64_t *ns)
 {
-	if (!find_number(directory, "cpu.stat", "usage_usec ", ns))
-		return find_number(directory, "cpuacct.usage", "", ns);
-	*ns *= 1000;
-	return true;
+	char path[4 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/cpu.stat", directory);
+	if (file_find_number(path, "usage_usec ", ns)) {
+		*ns *= 1000;
+		return true;
+	}
+	snprintf(path, sizeof(path), "%s/cpuacct.usage", directory);
+	return file_find_number(path, "", ns);
 }
 
 /*
@@ -127,7 +115,8 @@ static bool read_used(const struct watch *w, uint64_t *ns)
 	bool found;
 
 	if (w->trigger->kind != WINDOW_TRIGGER_LOAD) {
-		found = find_number(PRESSURE_DIRECTORY, path, "total=", ns);
+		snprintf(directory, sizeof(directory), PRESSURE_DIRECTORY "/%s", path);
+		found = file_find_number(directory, "total=", ns);
 		*ns *= 1000;
 		return found;
 	}

@@ -41,7 +41,7 @@ struct trigger_options {
 };
 
 /* Adds the trigger of a value of --trigger. Returns 0 or -EINVAL with e set. */
-int trigger_parse(const char *value, struct trigger_options *o, struct error *e);
+int trigger_parse(const char *value, void *trigger_options, struct error *e);
 
 /*
  * A process without privileges that looks once a second whether triggers are due. A trigger is due

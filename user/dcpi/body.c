@@ -2,9 +2,9 @@
 #include "dcpi/body.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
+#include "util/order.h"
 #include "util/sum.h"
 
 #define WORD	     ((size_t)4)
@@ -142,12 +142,7 @@ int dcpi_body_read(const struct input *in, const struct dcpi_header *h,
 	return 0;
 }
 
-static int by_address(const void *x, const void *y)
-{
-	const struct dcpi_count *a = x, *b = y;
-
-	return compare_u64(a->address, b->address);
-}
+ORDER(by_address, struct dcpi_count, LEAST(address))
 
 size_t dcpi_body_fold(struct dcpi_count *counts, size_t count)
 {

@@ -97,12 +97,7 @@ static int name_file(const struct dcpi_header *h, uint32_t number, char **name)
 	return -ENOMEM;
 }
 
-static bool name_equal(const void *array, uint32_t id, const void *key)
-{
-	char *const *names = array;
-
-	return strcmp(names[id], key) == 0;
-}
+EQUAL(name_equal, char *const, char, strcmp(*a, b) == 0)
 
 /*
  * Two files must not have one name: parts of names are truncated and cleaned, and a program chooses
@@ -162,10 +157,7 @@ static int append_count(const struct dcpi_count *c, void *context)
 {
 	struct dcpi_file *file = context;
 
-	if (array_reserve(&file->counts, &file->room, file->count + 1, sizeof(*file->counts)))
-		return -ENOMEM;
-	file->counts[file->count++] = *c;
-	return 0;
+	return array_add(file->counts, file->count, file->room, *c);
 }
 
 /* Reads a whole file. The caller releases *bytes by free(), also on an error. */

@@ -7,11 +7,49 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "dcpi/value.h"
 #include "util/input.h"
 #include "util/scan.h"
 #include "util/error.h"
 #include "util/index.h"
+
+/* The value in a line of a DCPI file's header, behind its word. */
+
+enum dcpi_kind {
+	DCPI_KIND_VERSION,    /* pdb-0.N */
+	DCPI_KIND_HEX_DIGITS, /* any number of digits; compared as text */
+	DCPI_KIND_TEXT,
+	DCPI_KIND_EPOCH,
+	DCPI_KIND_DECIMAL,
+	DCPI_KIND_HEX,
+	DCPI_KIND_SECONDS,   /* with a fraction */
+	DCPI_KIND_ADDRESSES, /* enum dcpi_addresses */
+	DCPI_KIND_LOST,	     /* a number and an optional text */
+};
+
+/* What tstart and the offsets refer to. dcpiformat(4) has DCPI_OWN only. */
+enum dcpi_addresses {
+	DCPI_OWN,    /* the image's own addresses, by its ELF file */
+	DCPI_FILE,   /* offsets in the image's file, whose ELF headers could not be read */
+	DCPI_MEMORY, /* addresses in memory: of the kernel, or without a file */
+};
+
+struct dcpi_field {
+	bool given;
+	uint64_t number;  /* seconds for the epoch; nanoseconds for other times */
+	struct text text; /* the value, if it is not a number */
+	struct text line; /* the whole line as it was read, to be written again; empty: none */
+};
+
+/* The size of any number as text. */
+#define DCPI_VALUE_SIZE 64
+
+/* Whether the period of this event is a time. */
+bool dcpi_is_clock(const char *event);
+
+#define DCPI_EPOCH_SIZE 16
+
+/* Formats seconds since 1970 as YYMMDDHHMM, UTC. */
+void dcpi_epoch_text(uint64_t seconds, char text[static DCPI_EPOCH_SIZE]);
 
 /* The header of a DCPI file: dcpiformat(4), ASCII HEADER. */
 

@@ -3,7 +3,6 @@
 #define PROFIL_FORMAT_FORMAT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -151,7 +150,7 @@ const struct format *format_by_path(const char *path);
  */
 const struct format *format_detect(const struct input *in);
 
-/* file_name.c: what a file's name says */
+/* What a file's name says */
 
 #define FORMAT_GZIP ".gz"
 
@@ -160,9 +159,6 @@ bool format_is_gzip_path(const char *path);
 
 /* Whether the last part of the path begins with one of format->files: callgrind.out.PID. */
 bool format_names_file(const struct format *format, const char *path);
-
-/* Whether the path ends in an extension of the format, perhaps with FORMAT_GZIP behind it. */
-bool format_has_extension(const struct format *format, const char *path);
 
 /* Either of these two. */
 bool format_matches_path(const struct format *format, const char *path);
@@ -187,5 +183,21 @@ extern const struct format format_callgrind, format_firefox, format_folded, form
  */
 int format_read(const char *path, const struct input_options *options, struct profile **p,
 		struct error *e);
+
+/*
+ * JSON may have long metadata before what says of which kind it is, and headers many unknown lines:
+ * so much is searched.
+ */
+#define FOREIGN_WINDOW ((size_t)1 << 20)
+
+/* A kind of file that users give as a profile, and that no reader here supports. */
+struct foreign {
+	const char *what; /* "a recording of perf" */
+	/* How to get a profile from such a file; "%s" stands for its path. Empty: no way. */
+	const char *hint;
+};
+
+/* The kind of the file, judged by the window; NULL: none of these. */
+const struct foreign *foreign_detect(const struct input *in);
 
 #endif

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "format/gzip.h"
+#include "util/file.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/file.h"
 
 /*
  * Larger than any profile needs; bounds the memory for /dev/zero.
@@ -241,8 +241,7 @@ static int open_path(const char *path, struct input *in, struct error *e)
 
 	if (!*path) {
 		error_set_kind(e, ERROR_USAGE, 0, "a file's name is \"\"");
-		error_hint(e, "a variable of the shell may be empty");
-		return -EINVAL;
+		return error_hint(e, "a variable of the shell may be empty");
 	}
 	s->owned = strcmp(path, "-") != 0;
 	if (!s->owned)

@@ -1,35 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "format/pieces.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "util/array.h"
+#include "util/order.h"
 #include "util/sum.h"
+#include "util/utf8.h"
 
 static int add_piece(struct pieces *pieces, const struct profile *p, uint32_t sample,
 		     uint64_t time_ns, int64_t value)
 {
 	const struct profile_labels *l = &p->labels[p->samples[sample].labels];
 
-	if (array_reserve(&pieces->list, &pieces->room, pieces->count + 1, sizeof(*pieces->list)))
-		return -ENOMEM;
-	pieces->list[pieces->count++] = (struct piece){
-		.thread = (uint64_t)l->generation << 32 | (l->tid ?: l->pid),
-		.time_ns = time_ns,
-		.value = value,
-		.sample = sample,
-	};
-	return 0;
+	return array_add(pieces->list, pieces->count, pieces->room,
+			 (struct piece){
+				 .thread = (uint64_t)l->generation << 32 | (l->tid ?: l->pid),
+				 .time_ns = time_ns,
+				 .value = value,
+				 .sample = sample,
+			 });
 }
 
-static int compare_pieces(const void *one, const void *other)
-{
-	const struct piece *a = one, *b = other;
-	int order = compare_u64(a->thread, b->thread) ?: compare_u64(a->time_ns, b->time_ns);
-
-	return order ?: compare_u64(a->sample, b->sample);
-}
+ORDER(compare_pieces, struct piece, LEAST(thread) ?: LEAST(time_ns) ?: LEAST(sample))
 
 int pieces_find(const struct profile *p, size_t value, struct pieces *pieces)
 {
@@ -81,4 +75,27 @@ void pieces_free(struct pieces *pieces)
 {
 	free(pieces->list);
 	*pieces = (struct pieces){ 0 };
+}
+
+void json_text_put(const char *text, FILE *out)
+{
+	putc('"', out);
+	for (size_t size; *text; text += size) {
+		uint32_t code;
+
+		size = utf8_decode(text, &code);
+		if (!size) {
+			fputs("\\ufffd", out);
+			size = 1;
+		} else if (code > 0xffff && utf8_is_hidden(code)) {
+			code -= 0x10000;
+			fprintf(out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + (code >> 10),
+				0xdc00 + (code & 0x3ff));
+		} else if (code < 0x20 || code == '"' || code == '\\' || utf8_is_hidden(code)) {
+			fprintf(out, "\\u%04" PRIx32, code);
+		} else {
+			fwrite(text, 1, size, out);
+		}
+	}
+	putc('"', out);
 }

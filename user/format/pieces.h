@@ -3,6 +3,7 @@
 #define PROFIL_FORMAT_PIECES_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "profile/profile.h"
 
@@ -30,5 +31,8 @@ struct pieces {
  */
 int pieces_find(const struct profile *p, size_t value, struct pieces *pieces);
 void pieces_free(struct pieces *pieces);
+
+/* Writes a text as a JSON string. What is not UTF-8 becomes U+FFFD. */
+void json_text_put(const char *text, FILE *out);
 
 #endif

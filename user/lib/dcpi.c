@@ -16,9 +16,8 @@
 #include "lib/maps.h"
 #include "lib/samples.h"
 #include "util/array.h"
-#include "util/clock.h"
 #include "util/cpu.h"
-#include "util/sum.h"
+#include "util/order.h"
 
 #define NONE SIZE_MAX
 
@@ -144,20 +143,14 @@ static int add_sample(struct writer *w, const struct sample *sample)
 	if (err)
 		return err;
 	file = &w->files[*last];
-	if (array_reserve(&file->counts, &file->room, file->count + 1, sizeof(count)))
+	if (array_add(file->counts, file->count, file->room, count))
 		return -ENOMEM;
-	file->counts[file->count++] = count;
 	if (sample->bucket > w->targets[*last].bucket)
 		w->targets[*last].bucket = sample->bucket;
 	return 0;
 }
 
-static int by_address(const void *x, const void *y)
-{
-	const struct sample *a = x, *b = y;
-
-	return compare_u64(a->address, b->address);
-}
+ORDER(by_address, struct sample, LEAST(address))
 
 /* --- Headers --- */
 

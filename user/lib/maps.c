@@ -2,7 +2,6 @@
 #include "lib/maps.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +12,11 @@
 #include "lib/version.h"
 #include "util/array.h"
 #include "util/index.h"
+#include "util/order.h"
 
 #define RANGE_FIRST_SIZE SIZE_UP_TO(struct profil_text_range, path)
 
-static bool same_file(const void *array, uint32_t id, const void *key)
-{
-	const struct proc_map *a = (const struct proc_map *)array + id, *b = key;
-
-	return a->inode == b->inode && strcmp(a->path, b->path) == 0;
-}
+EQUAL(same_file, struct proc_map, struct proc_map, SAME(inode) && strcmp(a->path, b->path) == 0)
 
 int profil__maps_parse(struct maps *maps, const struct bytes *text)
 {
@@ -75,13 +70,7 @@ void profil__maps_free(struct maps *maps)
 	*maps = (struct maps){ 0 };
 }
 
-static int compare_map(const void *address, const void *map)
-{
-	const struct proc_map *m = map;
-	uint64_t at = *(const uint64_t *)address;
-
-	return at < m->start ? -1 : at >= m->limit;
-}
+ORDER_OF_KEY(compare_map, uint64_t, struct proc_map, *a < b->start ? -1 : *a >= b->limit)
 
 const struct proc_map *profil__maps_find(const struct maps *maps, uint64_t address)
 {

@@ -3,7 +3,6 @@
 #ifndef PROFIL_LIB_PROC_H
 #define PROFIL_LIB_PROC_H
 
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "lib/bytes.h"

@@ -7,6 +7,7 @@
 #include "bpf/cell.h"
 #include "lib/last_error.h"
 #include "lib/memory.h"
+#include "util/order.h"
 
 /* Inserts a range of the region as number i. */
 static void insert_range(struct plan *plan, size_t i, const struct region *region, uint64_t first,
@@ -120,15 +121,8 @@ void profil__plan_free(struct plan *plan)
 
 const struct region *profil__plan_region(const struct plan *plan, uint32_t cell)
 {
-	size_t low = 0, high = plan->region_count;
+	size_t behind;
 
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-
-		if (plan->regions[middle].base <= cell)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &plan->regions[low];
+	FIND_FIRST(behind, 1, plan->region_count, plan->regions[behind].base <= cell);
+	return &plan->regions[behind - 1];
 }

@@ -54,10 +54,7 @@ uint64_t build_id_hash(const struct profile_image *image)
 	return hash_bytes(name, proc_path_size(name), hash);
 }
 
-static bool is_copy(const void *images, uint32_t id, const void *image)
-{
-	return build_id_is_copy((const struct profile_image *)images + id, image);
-}
+EQUAL(is_copy, struct profile_image, struct profile_image, build_id_is_copy(a, b))
 
 uint32_t *build_id_firsts(const struct profile *p)
 {

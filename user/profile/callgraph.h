@@ -217,12 +217,4 @@ struct callgraph_calls {
  */
 int64_t callgraph_inclusive(int64_t self, const struct callgraph_calls *calls, magnitude_sum all);
 
-/*
- * callgraph_estimate.c: estimates the costs of edges in a graph where none has any: divides the
- * cost of a node and its callees among the edges to it in proportion to their counts, as gprof
- * does. An edge that closes a cycle gets nothing, so that no node exceeds the sum of all samples.
- * Returns 0 or -ENOMEM.
- */
-int callgraph_estimate(struct callgraph *g);
-
 #endif

@@ -126,8 +126,7 @@ static int compile_pattern(struct pattern *pattern, const char *text, struct err
 	*pattern = (struct pattern){ .text = text };
 	if (has_back_reference(text)) {
 		error_set_kind(e, ERROR_USAGE, 0, "'%s' has a back-reference", text);
-		error_hint(e, "extended regular expressions have none; see regex(7)");
-		return -EINVAL;
+		return error_hint(e, "extended regular expressions have none; see regex(7)");
 	}
 	pattern->size = expanded_size(text) + 1;
 	if (strlen(text) > PATTERN_MAX || pattern->size > PATTERN_MAX) {
@@ -135,8 +134,7 @@ static int compile_pattern(struct pattern *pattern, const char *text, struct err
 			       "'%.100s' is too large a regular expression: with its repetitions "
 			       "more than %d characters",
 			       text, PATTERN_MAX);
-		error_hint(e, "take a shorter one, or * for the repetitions");
-		return -EINVAL;
+		return error_hint(e, "take a shorter one, or * for the repetitions");
 	}
 	code = regcomp(&pattern->regex, text, REG_EXTENDED | REG_NOSUB);
 	if (!code)
@@ -145,8 +143,8 @@ static int compile_pattern(struct pattern *pattern, const char *text, struct err
 		return error_no_memory(e);
 	regerror(code, &pattern->regex, why, sizeof(why));
 	error_set_kind(e, ERROR_USAGE, 0, "'%s' is no regular expression: %s", text, why);
-	error_hint(e, "put a backslash before a character that stands for itself; see regex(7)");
-	return -EINVAL;
+	return error_hint(
+		e, "put a backslash before a character that stands for itself; see regex(7)");
 }
 
 /* glibc keeps all states that it has met: compiling the pattern again frees them. */
@@ -262,8 +260,8 @@ static void keep_samples(struct profile *p, const uint32_t *numbers)
 	index_free(&p->arc_index);
 }
 
-static bool is_in_state(const struct profile *p, const struct profile_sample *sample,
-			const struct profile_filter *filter)
+bool profile_is_in_state(const struct profile *p, const struct profile_sample *sample,
+			 const struct profile_filter *filter)
 {
 	const char *reason;
 	size_t size;
@@ -306,7 +304,7 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 		enum profile_stacks stacks;
 
 		if ((!focus || has_match(p, s, focus)) && (!ignore || !has_match(p, s, ignore)) &&
-		    is_in_state(p, s, filter)) {
+		    profile_is_in_state(p, s, filter)) {
 			numbers[i] = kept++;
 			continue;
 		}
@@ -638,24 +636,15 @@ static const char *label_text(const struct profile_labels *labels, const char *k
 	return NULL;
 }
 
-int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
-			  const char **lacking)
+const char *profile_match_labels(const struct profile *p, const struct profile_label_filter *filter,
+				 bool *kept)
 {
 	bool known[TAG_COUNT] = { false }, comm_known = false, label_known = !filter->label;
 	const char *pattern = filter->label ? strchrnul(filter->label, '=') : NULL;
 	size_t size = pattern ? pattern - filter->label : 0;
-	size_t count = 0, width = p->value_type_count;
-	bool *kept = calloc(p->label_count + 1, sizeof(*kept));
-	uint32_t *numbers = malloc((p->sample_count + 1) * sizeof(*numbers));
+	const char *lacking = NULL;
 
 	pattern = pattern && *pattern ? pattern + 1 : pattern;
-	if (lacking)
-		*lacking = NULL;
-	if (!kept || !numbers) {
-		free(kept);
-		free(numbers);
-		return -ENOMEM;
-	}
 	for (size_t i = 0; i < p->label_count; i++) {
 		const struct profile_labels *l = &p->labels[i];
 
@@ -671,13 +660,30 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 			kept[i] &= pattern_keeps(pattern, label_text(l, filter->label, size),
 						 &label_known);
 	}
-	for (size_t j = 0; j < TAG_COUNT && lacking; j++)
+	for (size_t j = 0; j < TAG_COUNT; j++)
 		if (filter->tags[j] && !known[j])
-			*lacking = tag_kinds[j].key;
-	if (lacking && filter->comm && !comm_known)
-		*lacking = "comm";
-	if (lacking && !label_known)
-		*lacking = filter->label;
+			lacking = tag_kinds[j].key;
+	if (filter->comm && !comm_known)
+		lacking = "comm";
+	return label_known ? lacking : filter->label;
+}
+
+int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
+			  const char **lacking)
+{
+	size_t count = 0, width = p->value_type_count;
+	bool *kept = calloc(p->label_count + 1, sizeof(*kept));
+	uint32_t *numbers = malloc((p->sample_count + 1) * sizeof(*numbers));
+	const char *lacks;
+
+	if (!kept || !numbers) {
+		free(kept);
+		free(numbers);
+		return -ENOMEM;
+	}
+	lacks = profile_match_labels(p, filter, kept);
+	if (lacking)
+		*lacking = lacks;
 	if (profile_label_filter_is_empty(filter))
 		goto out;
 	note_all(p);

@@ -39,6 +39,10 @@ struct profile_filtered {
 int profile_filter(struct profile *p, const struct profile_filter *filter,
 		   struct profile_filtered *filtered, struct error *e);
 
+/* Whether the states and the reason of a filter keep a sample. */
+bool profile_is_in_state(const struct profile *p, const struct profile_sample *sample,
+			 const struct profile_filter *filter);
+
 /*
  * Removes the frames of a pprof file's drop_frames, as pprof does: in each stack, of the functions
  * whose whole name matches drop_frames and not keep_frames, the one nearest to the root, with all
@@ -75,6 +79,13 @@ bool profile_container_matches(const char *pattern, const char *container);
 
 /* True if it keeps everything. */
 bool profile_label_filter_is_empty(const struct profile_label_filter *filter);
+
+/*
+ * Sets kept[], one for each of p's labels, to whether the filter keeps it. Returns the name of a
+ * label that the filter asks for and no sample has, or NULL.
+ */
+const char *profile_match_labels(const struct profile *p, const struct profile_label_filter *filter,
+				 bool *kept);
 
 /*
  * Removes the samples, arcs and wall times that the filter excludes; p->all_samples becomes the

@@ -3,7 +3,6 @@
 #define PROFIL_PROFILE_IMAGE_NAME_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 /* The kind of an image by profile_image.path: names of proc(5), of perf and of our recordings. */

@@ -3,7 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "util/order.h"
 
 /*
  * A thread that runs all the time has as many ticks in so many periods, wherever these begin. In a
@@ -11,12 +12,7 @@
  */
 #define PERIODS 3
 
-static int by_time(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
+ORDER(by_time, uint64_t, COMPARE(*a, *b))
 
 int profile_add_latency(struct profile *p)
 {

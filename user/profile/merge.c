@@ -2,6 +2,7 @@
 #include "profile/merge.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,44 @@
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "util/array.h"
+#include "util/order.h"
 #include "util/sum.h"
 #include "util/table.h"
+
+int hosts_add(struct hosts *h, const char *host)
+{
+	size_t i = 0;
+
+	if (!*host || h->count == HOSTS_MAX)
+		return 0;
+	while (i < h->count && strcmp(h->names[i], host) != 0)
+		i++;
+	if (i < h->count)
+		return 0;
+	h->names[i] = strdup(host);
+	if (!h->names[i])
+		return -ENOMEM;
+	h->count++;
+	return 0;
+}
+
+bool hosts_are_several(const struct hosts *h, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < h->count && used < size; i++)
+		used += snprintf(text + used, size - used, "%s%s", i ? ", " : "", h->names[i]);
+	if (h->count == HOSTS_MAX && used < size)
+		snprintf(text + used, size - used, ", ...");
+	return h->count > 1;
+}
+
+void hosts_free(struct hosts *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		free(h->names[i]);
+	h->count = 0;
+}
 
 /*
  * What a mapping holds. offset: in its file; for memory without a file, and for images in their own
@@ -50,10 +87,7 @@ struct image_indexes {
 	struct index by_path;
 };
 
-static bool same_build_id(const void *array, uint32_t id, const void *key)
-{
-	return build_id_is_copy((const struct profile_image *)array + id, key);
-}
+EQUAL(same_build_id, struct profile_image, struct profile_image, build_id_is_copy(a, b))
 
 /*
  * Whether two images of one path may be the same, though they do not share a build ID. Files of
@@ -166,30 +200,16 @@ static struct content content_of(const struct profile *p, uint32_t mapping)
 				 mapping };
 }
 
-static int by_content(const void *x, const void *y)
-{
-	const struct content *a = x, *b = y;
-	int order = compare_u64(a->image, b->image);
-
-	order = order ?: compare_u64(a->offset, b->offset);
-	return order ?: compare_u64(a->mapping, b->mapping);
-}
+ORDER(by_content, struct content, LEAST(image) ?: LEAST(offset) ?: LEAST(mapping))
 
 /* Returns the first content that does not come before this image and offset. */
 static size_t lower_bound(const struct merge *m, uint32_t image, uint64_t offset)
 {
 	struct content key = { .image = image, .offset = offset };
-	size_t from = 0, to = m->content_count;
+	size_t i;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (by_content(&m->contents[middle], &key) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	FIND_FIRST(i, 0, m->content_count, by_content(&m->contents[i], &key) < 0);
+	return i;
 }
 
 static bool overlaps(const struct content *a, const struct content *b)
@@ -271,12 +291,7 @@ static int merge_mappings(struct merge *m)
 	return 0;
 }
 
-static bool same_place(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_location *a = (const struct profile_location *)array + id, *b = key;
-
-	return a->address == b->address && a->mapping == b->mapping;
-}
+EQUAL(same_place, struct profile_location, struct profile_location, SAME(address) && SAME(mapping))
 
 static uint64_t place_hash(const struct profile_location *l)
 {
@@ -489,12 +504,7 @@ static int merge_samples(struct merge *m)
 	return err;
 }
 
-static int compare_stack_ends(const void *one, const void *other)
-{
-	const struct profile_stack_end *a = one, *b = other;
-
-	return compare_u64(b->count, a->count);
-}
+ORDER(compare_stack_ends, struct profile_stack_end, MOST(count))
 
 static int merge_totals(struct profile *p, const struct profile_totals *from, bool first)
 {

@@ -6,6 +6,9 @@
 #include "util/error.h"
 #include "util/index.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /*
  * The first location at each address and mapping of a profile, for all merges into it.
  * Zero-initialise it before the first merge. Between merges, the profile's locations must not
@@ -47,5 +50,22 @@ void merge_cache_free(struct merge_cache *cache);
  */
 int profile_merge(struct profile *to, const struct profile *from, struct merge_cache *cache,
 		  struct error *e);
+
+/* Bound: files: hosts that are named; then: further ones are "...". */
+#define HOSTS_MAX 10 /* that are named; no more are kept */
+
+/* The hosts of profiles that are merged: the samples of the sum have no host. */
+struct hosts {
+	char *names[HOSTS_MAX]; /* in the order in which they came */
+	size_t count;
+};
+
+/* Adds profile.host, unless it is unknown ("") or there already. Returns 0 or -ENOMEM. */
+int hosts_add(struct hosts *h, const char *host);
+
+/* Writes "HOST, HOST" and returns true when there are several; otherwise returns false. */
+bool hosts_are_several(const struct hosts *h, char *text, size_t size);
+
+void hosts_free(struct hosts *h);
 
 #endif

@@ -135,14 +135,8 @@ struct text {
 	size_t size;
 };
 
-static bool string_equal(const void *array, uint32_t id, const void *key)
-{
-	const char *const *strings = array;
-	const struct text *text = key;
-
-	return strncmp(strings[id], text->start, text->size) == 0 &&
-	       strings[id][text->size] == '\0';
-}
+EQUAL(string_equal, char *const, struct text,
+      strncmp(*a, b->start, b->size) == 0 && (*a)[b->size] == '\0')
 
 int profile_string_n(struct profile *p, const char *start, size_t size, const char **interned)
 {
@@ -429,15 +423,10 @@ int profile_widen_values(struct profile *p, size_t width)
 	return widen_rows(&p->arc_values, &p->arc_value_room, p->arc_count, width, wider);
 }
 
-static bool image_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_image *a = (const struct profile_image *)array + id, *b = key;
-
-	return a->path == b->path && a->provider == b->provider &&
-	       a->build_id_size == b->build_id_size &&
-	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
-	       (a->build_id_size || a->file_id == b->file_id);
-}
+EQUAL(image_equal, struct profile_image, struct profile_image,
+      SAME(path) && SAME(provider) && SAME(build_id_size) &&
+	      memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
+	      (a->build_id_size || a->file_id == b->file_id))
 
 int profile_add_image(struct profile *p, const char *path, const uint8_t *build_id,
 		      size_t build_id_size, uint32_t *id)
@@ -492,13 +481,8 @@ int profile_add_mapping(struct profile *p, uint64_t start, uint64_t limit, uint6
 	return 0;
 }
 
-static bool function_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_function *a = (const struct profile_function *)array + id, *b = key;
-
-	return a->name == b->name && a->system_name == b->system_name && a->file == b->file &&
-	       a->start_line == b->start_line;
-}
+EQUAL(function_equal, struct profile_function, struct profile_function,
+      SAME(name) && SAME(system_name) && SAME(file) && SAME(start_line))
 
 int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *id)
 {
@@ -514,12 +498,8 @@ int profile_add_function(struct profile *p, const struct profile_function *f, ui
 	return FIND_OR_ADD(p, function, functions, hash, &entry, id);
 }
 
-static bool location_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_location *a = (const struct profile_location *)array + id, *b = key;
-
-	return a->address == b->address && a->mapping == b->mapping;
-}
+EQUAL(location_equal, struct profile_location, struct profile_location,
+      SAME(address) && SAME(mapping))
 
 static void set_image_address(const struct profile *p, struct profile_location *l)
 {
@@ -728,13 +708,8 @@ static int intern_tags(struct profile *p, const struct tags *tags, const struct 
 	return 0;
 }
 
-static bool label_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_labels *a = (const struct profile_labels *)array + id, *b = key;
-
-	return a->pid == b->pid && a->tid == b->tid && a->generation == b->generation &&
-	       a->comm == b->comm && a->kernel == b->kernel && a->tags == b->tags;
-}
+EQUAL(label_equal, struct profile_labels, struct profile_labels,
+      SAME(pid) && SAME(tid) && SAME(generation) && SAME(comm) && SAME(kernel) && SAME(tags))
 
 int profile_add_labels(struct profile *p, const struct profile_labels *labels, uint32_t *id)
 {
@@ -841,12 +816,8 @@ int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth
 	return 0;
 }
 
-static bool arc_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_arc *a = (const struct profile_arc *)array + id, *b = key;
-
-	return a->from == b->from && a->to == b->to && a->labels == b->labels && a->kind == b->kind;
-}
+EQUAL(arc_equal, struct profile_arc, struct profile_arc,
+      SAME(from) && SAME(to) && SAME(labels) && SAME(kind))
 
 int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int64_t *values)
 {
@@ -870,11 +841,7 @@ int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int6
 	return 0;
 }
 
-static bool wall_equal(const void *array, uint32_t id, const void *key)
-{
-	return ((const struct profile_wall *)array)[id].labels ==
-	       ((const struct profile_wall *)key)->labels;
-}
+EQUAL(wall_equal, struct profile_wall, struct profile_wall, SAME(labels))
 
 void profile_sum_wall(struct profile_wall *to, const struct profile_wall *from)
 {
@@ -907,13 +874,8 @@ struct profile_wall profile_wall_sum(const struct profile *p)
 	return sum;
 }
 
-static bool extra_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_extra *a = (const struct profile_extra *)array + id, *b = key;
-
-	return a->format == b->format && a->image == b->image && a->size == b->size &&
-	       memcmp(a->bytes, b->bytes, a->size) == 0;
-}
+EQUAL(extra_equal, struct profile_extra, struct profile_extra,
+      SAME(format) && SAME(image) && SAME(size) && memcmp(a->bytes, b->bytes, a->size) == 0)
 
 int profile_add_extra(struct profile *p, const char *format, uint32_t image, const void *bytes,
 		      size_t size)

@@ -8,6 +8,7 @@
 
 #include "profile/image_name.h"
 #include "util/array.h"
+#include "util/order.h"
 
 #define UNIT_SERVICE ".service"
 #define UNIT_USER    "user@" /* a user's own systemd: what runs in it is a session */
@@ -55,14 +56,8 @@ static struct key service_key(const struct profile *p, const struct profile_samp
 	return key;
 }
 
-static bool key_equal(const void *array, uint32_t id, const void *wanted)
-{
-	const struct service *service = &((const struct service *)array)[id];
-	const struct key *key = wanted;
-
-	return service->container == key->container && strlen(service->name) == key->size &&
-	       memcmp(service->name, key->name, key->size) == 0;
-}
+EQUAL(key_equal, struct service, struct key,
+      SAME(container) && strlen(a->name) == b->size && memcmp(a->name, b->name, b->size) == 0)
 
 /* Returns the number of the service, which is added if it is new; INDEX_NONE: out of memory. */
 static uint32_t find_service(struct services *s, const struct key *key)
@@ -84,14 +79,8 @@ static uint32_t find_service(struct services *s, const struct key *key)
 	return index_add(&s->index, hash, id) ? INDEX_NONE : id;
 }
 
-static int compare_totals(const void *a, const void *b)
-{
-	const struct service *x = *(struct service *const *)a, *y = *(struct service *const *)b;
-
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return strcmp(x->name, y->name);
-}
+ORDER(compare_totals, struct service *const,
+      COMPARE((*b)->total, (*a)->total) ?: strcmp((*a)->name, (*b)->name))
 
 /*
  * Orders the services, and merges all that exceed SERVICES_MAX into the last one. numbers: set to

@@ -33,6 +33,8 @@
 	X(PEER, "peer", "peers", "[no peer]", TAG_TEXT, true)                              \
 	X(PROCESS, "process", NULL, NULL, TAG_TEXT, true)                                  \
 	X(QUERY, "query", "queries", "[no query]", TAG_TEXT, false)                        \
+	X(ROLE, "role", "roles", "[no role]", TAG_TEXT, false)                             \
+	X(ROUTE, "route", "routes", "[no route]", TAG_TEXT, false)                         \
 	X(THREAD, "thread", NULL, NULL, TAG_TEXT, true)                                    \
 	X(TIME, "time", "times", NULL, TAG_TIME_S, false)                                  \
 	X(TITLE, "title", "titles", "[no title]", TAG_TEXT, true)                          \
@@ -46,14 +48,14 @@
  * metavar, help, ...). Those that commands that record do not have are apart: they have another
  * --user.
  */
-#define PROFILE_TAG_FILTERS(X, ...)                                                    \
-	X(UNIT, "unit", 0, "UNIT", "this systemd unit alone: a name or shell pattern", \
-	  __VA_ARGS__)                                                                 \
-	X(CONTAINER, "container", 0, "NAME",                                           \
+#define PROFILE_TAG_FILTERS(X, ...)                                                            \
+	X(QUERY, "query", 0, "PATTERN",                                                        \
+	  "only samples of this query, as --by query prints it: a shell pattern", __VA_ARGS__) \
+	X(UNIT, "unit", 0, "UNIT", "this systemd unit alone: a name or shell pattern",         \
+	  __VA_ARGS__)                                                                         \
+	X(CONTAINER, "container", 0, "NAME",                                                   \
 	  "this container alone: a name, or the beginning of its ID", __VA_ARGS__)
 #define PROFILE_FILE_FILTERS(X, ...)                                                            \
-	X(QUERY, "query", 0, "PATTERN",                                                         \
-	  "only samples of this query, as --by query prints it: a shell pattern", __VA_ARGS__)  \
 	X(USER, "user", 'u', "USER", "only samples of this user's processes: a name or number", \
 	  __VA_ARGS__)                                                                          \
 	X(WAKER, "waker", 0, "NAME",                                                            \

@@ -2,9 +2,11 @@
 #include "profile/thread_state.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/image_name.h"
+#include "util/order.h"
 
 const char *const thread_state_names[THREAD_STATES] = {
 	[THREAD_ON_CPU] = "on CPU",
@@ -20,7 +22,8 @@ const char *const thread_state_options[THREAD_STATES] = {
 	[THREAD_IDLE] = "idle",
 };
 
-#define RUNNABLE_FRAME "[runnable: no free CPU]"
+#define RUNNABLE_FRAME	"[runnable: no free CPU]"
+#define UNDECIDED_BEGIN "[undecided: "
 
 /* The begins of frames that have a reason. */
 static const struct {
@@ -29,7 +32,7 @@ static const struct {
 } frames[] = {
 	{ "[blocked: ", THREAD_BLOCKED },
 	{ "[idle: ", THREAD_IDLE },
-	{ "[undecided: ", THREAD_BLOCKED },
+	{ UNDECIDED_BEGIN, THREAD_BLOCKED },
 };
 
 void thread_state_frame(enum thread_state state, const char *reason,
@@ -39,6 +42,16 @@ void thread_state_frame(enum thread_state state, const char *reason,
 		snprintf(text, THREAD_STATE_SIZE, RUNNABLE_FRAME);
 	else
 		snprintf(text, THREAD_STATE_SIZE, "[%s: %s]", thread_state_names[state], reason);
+}
+
+void thread_state_undecided_frame(const char *reason, char text[static THREAD_STATE_SIZE])
+{
+	snprintf(text, THREAD_STATE_SIZE, UNDECIDED_BEGIN "%s]", reason);
+}
+
+bool thread_state_is_undecided(const char *name)
+{
+	return strncmp(name, UNDECIDED_BEGIN, strlen(UNDECIDED_BEGIN)) == 0;
 }
 
 enum thread_state thread_state_of(const char *name, const char **reason, size_t *size)
@@ -139,4 +152,18 @@ bool profile_thread_times(const struct profile *p, struct thread_times *times)
 		times->reasons[k].states[state] += value;
 	}
 	return true;
+}
+
+static int compare_reasons(const void *one, const void *other, void *state)
+{
+	const struct thread_reason *a = one, *b = other;
+	enum thread_state number = *(enum thread_state *)state;
+
+	return COMPARE(b->states[number], a->states[number]);
+}
+
+void thread_times_sort(struct thread_times *times, enum thread_state state)
+{
+	qsort_r(times->reasons, times->reason_count, sizeof(*times->reasons), compare_reasons,
+		&state);
 }

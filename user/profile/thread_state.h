@@ -28,6 +28,10 @@ extern const char *const thread_state_options[THREAD_STATES];
 void thread_state_frame(enum thread_state state, const char *reason,
 			char text[static THREAD_STATE_SIZE]);
 
+/* The same of a wait without a stack, which is blocked until wait_names_apply() decides. */
+void thread_state_undecided_frame(const char *reason, char text[static THREAD_STATE_SIZE]);
+bool thread_state_is_undecided(const char *name);
+
 /*
  * Returns the state that a frame of this name stands for. *reason: receives for what the thread
  * waited, `*size` bytes within the name; NULL: it was on a CPU or runnable. Files of older versions
@@ -72,5 +76,8 @@ struct thread_times {
 
 /* Returns false if the profile has no waits. */
 bool profile_thread_times(const struct profile *p, struct thread_times *times);
+
+/* Orders the reasons by their time in a state, the longest first. */
+void thread_times_sort(struct thread_times *times, enum thread_state state);
 
 #endif

@@ -45,21 +45,25 @@ struct http {
  * libcurl, loaded when the first one is made: a profild that sends nothing does without it and the
  * 35 libraries that it uses. It stays loaded.
  */
+#define FUNCTIONS(FUNCTION)      \
+	FUNCTION(global_init)    \
+	FUNCTION(easy_init)      \
+	FUNCTION(easy_cleanup)   \
+	FUNCTION(easy_setopt)    \
+	FUNCTION(easy_getinfo)   \
+	FUNCTION(easy_perform)   \
+	FUNCTION(easy_strerror)  \
+	FUNCTION(slist_append)   \
+	FUNCTION(slist_free_all) \
+	FUNCTION(url)            \
+	FUNCTION(url_set)        \
+	FUNCTION(url_get)        \
+	FUNCTION(url_cleanup)    \
+	FUNCTION(free)
+
 static struct library {
-	__typeof__(&curl_global_init) global_init;
-	__typeof__(&curl_easy_init) easy_init;
-	__typeof__(&curl_easy_cleanup) easy_cleanup;
-	__typeof__(&curl_easy_setopt) easy_setopt;
-	__typeof__(&curl_easy_getinfo) easy_getinfo;
-	__typeof__(&curl_easy_perform) easy_perform;
-	__typeof__(&curl_easy_strerror) easy_strerror;
-	__typeof__(&curl_slist_append) slist_append;
-	__typeof__(&curl_slist_free_all) slist_free_all;
-	__typeof__(&curl_url) url;
-	__typeof__(&curl_url_set) url_set;
-	__typeof__(&curl_url_get) url_get;
-	__typeof__(&curl_url_cleanup) url_cleanup;
-	__typeof__(&curl_free) free;
+#define MEMBER(name) __typeof__ (&curl_##name)(name);
+	FUNCTIONS(MEMBER)
 } lib;
 
 static int load_library(struct error *e)
@@ -68,20 +72,8 @@ static int load_library(struct error *e)
 		const char *name;
 		void *function;
 	} functions[] = {
-		{ "curl_global_init", &lib.global_init },
-		{ "curl_easy_init", &lib.easy_init },
-		{ "curl_easy_cleanup", &lib.easy_cleanup },
-		{ "curl_easy_setopt", &lib.easy_setopt },
-		{ "curl_easy_getinfo", &lib.easy_getinfo },
-		{ "curl_easy_perform", &lib.easy_perform },
-		{ "curl_easy_strerror", &lib.easy_strerror },
-		{ "curl_slist_append", &lib.slist_append },
-		{ "curl_slist_free_all", &lib.slist_free_all },
-		{ "curl_url", &lib.url },
-		{ "curl_url_set", &lib.url_set },
-		{ "curl_url_get", &lib.url_get },
-		{ "curl_url_cleanup", &lib.url_cleanup },
-		{ "curl_free", &lib.free },
+#define ADDRESS(name) { "curl_" #name, &lib.name },
+		FUNCTIONS(ADDRESS)
 	};
 	void *handle;
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "format/pprof/pprof.h"
 #include "profile/service.h"
@@ -37,20 +36,6 @@ struct part {
 	Profil__Pyroscope__LabelPair *label_pointers[LABELS_MAX];
 	char id[UUID_SIZE];
 };
-
-static void format_uuid(const uint8_t id[static MESSAGE_ID_SIZE], char text[static UUID_SIZE])
-{
-	static const size_t dashes[] = { 4, 6, 8, 10 };
-	const size_t *dash = dashes;
-
-	for (size_t i = 0; i < MESSAGE_ID_SIZE; i++) {
-		if (dash < dashes + 4 && i == *dash) {
-			*text++ = '-';
-			dash++;
-		}
-		text += sprintf(text, "%02x", id[i]);
-	}
-}
 
 static int add_label(struct part *part, const char *name, const char *value)
 {
@@ -133,12 +118,14 @@ static int make_part(struct part *part, const struct profile *samples, const str
 {
 	const struct service *from = &s->items[service];
 	uint8_t id[MESSAGE_ID_SIZE];
+	char *text = part->id;
 	int err;
 
 	profil__pyroscope__raw_profile_series__init(&part->series);
 	profil__pyroscope__raw_sample__init(&part->sample);
 	message_profile_id(p, kind * s->count + service, id);
-	format_uuid(id, part->id);
+	for (size_t i = 0; i < MESSAGE_ID_SIZE; i++)
+		text += sprintf(text, "%s%02x", i >= 4 && i <= 10 && i % 2 == 0 ? "-" : "", id[i]);
 	part->sample.id = part->id;
 	part->sample_pointer = &part->sample;
 	part->series.n_samples = 1;
@@ -160,7 +147,7 @@ static int make_part(struct part *part, const struct profile *samples, const str
 
 /*
  * Makes the profile as the engine is to see it: without its comments, account and most labels. It
- * has its own arrays of all that differs, which free_view() frees. Returns 0 or -ENOMEM.
+ * has its own arrays of all that differs, which the caller frees. Returns 0 or -ENOMEM.
  */
 static int make_view(struct profile *p, const struct profile *from)
 {
@@ -179,14 +166,6 @@ static int make_view(struct profile *p, const struct profile *from)
 	for (size_t i = 0; i < p->label_count; i++)
 		p->labels[i].comm = from->labels[i].comm;
 	return 0;
-}
-
-static void free_view(struct profile *p)
-{
-	free(p->samples);
-	free(p->values);
-	free(p->value_types);
-	free(p->labels);
 }
 
 static int encode_pyroscope(const struct profile *p, struct message_bytes *body, struct error *e)
@@ -228,7 +207,10 @@ out:
 	}
 	free(parts);
 	free(request.series);
-	free_view(&view);
+	free(view.samples);
+	free(view.values);
+	free(view.value_types);
+	free(view.labels);
 	services_free(&s);
 	return err;
 }

@@ -3,7 +3,6 @@
 #define PROFIL_RECORD_ASK_RUNTIMES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

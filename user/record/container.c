@@ -20,6 +20,7 @@
 #include "util/clock.h"
 #include "util/directory.h"
 #include "util/file.h"
+#include "util/order.h"
 
 /*
  * The state files are root's, or the user's whose containers they name; they may be of any size.
@@ -208,8 +209,7 @@ static struct json_object *read_config(struct search *s, int directory, const ch
 	int fd = is_other ? -1 : directory_open_in(directory, id, false);
 	struct json_object *json = fd < 0 ? NULL : read_json(s, fd, file);
 
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	return json;
 }
 
@@ -259,8 +259,7 @@ static void visit_storage(struct search *s, int directory, const char *name)
 		}
 		json_object_put(json);
 	}
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 }
 
 /* containerd: NAMESPACE/ID/config.json, the specification by which it was started */
@@ -322,8 +321,7 @@ static void search_homes(struct search *s)
 		each_entry_of(s, path, visit_storage);
 	}
 	s->owner = 0;
-	if (passwd)
-		fclose(passwd);
+	file_close_stream(passwd);
 }
 
 static void search_system(struct search *s)
@@ -333,8 +331,7 @@ static void search_system(struct search *s)
 	const char *root = TEXT_AT(json, "data-root");
 	char path[PATH_MAX];
 
-	if (etc >= 0)
-		close(etc);
+	file_close(etc);
 	snprintf(path, sizeof(path), "%s/containers", *root ? root : "/var/lib/docker");
 	json_object_put(json);
 	each_entry_of(s, path, visit_docker);
@@ -360,10 +357,7 @@ int containers_find(const char *pattern, struct container_list *found, struct er
  */
 #define NAMES_MAX 4096
 
-static int compare_id(const void *id, const void *entry)
-{
-	return strcmp(id, ((const struct container_entry *)entry)->id);
-}
+ORDER_OF_KEY(compare_id, char, struct container_entry, strcmp(a, b->id))
 
 static void forget_names(struct container_names *names)
 {

@@ -7,27 +7,185 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "bpf/script/language.h"
 #include "bpf/wait.h"
+#include "capture/capture.h"
 #include "profile/image_name.h"
+#include "profile/profile.h"
 #include "profile/tags.h"
 #include "profile/thread_walls.h"
 #include "record/cgroup_name.h"
-#include "record/kernel_frames.h"
 #include "record/peer.h"
 #include "record/wait_place.h"
 #include "script/language.h"
+#include "symbol/symbol.h"
 #include "util/array.h"
 #include "util/file.h"
+#include "util/index.h"
 
-/* Values of a sample: of a clock, and the sums of waits. Bound: size. */
-#define VALUES_MAX 6
+/* --- Frames of the kernel --- */
+
+/*
+ * Names of the kernel frames of waits. They are read apart from those of the profile: which frames
+ * a stack has there depends on them. Zero-initialised is empty.
+ */
+struct kernel_frames {
+	struct profile *p; /* its locations are the frames; NULL: there are none */
+	struct index index;
+};
+
+#define WAKER_NAME_SIZE 32
 
 /* User addresses end below it, kernel addresses begin at or above it. */
 #define KERNEL_START 0x8000000000000000ULL
+
+/* Notes the kernel frames of a stack. Returns 0 or -ENOMEM. */
+static int kernel_frames_note(struct kernel_frames *frames, const struct capture_sample *sample)
+{
+	uint32_t image, location, count = sample->depth - sample->user_depth;
+
+	if (!count)
+		return 0;
+	if (!frames->p) {
+		frames->p = profile_new();
+		if (!frames->p || profile_add_image(frames->p, IMAGE_KERNEL, NULL, 0, &image) ||
+		    profile_add_mapping(frames->p, KERNEL_START, UINT64_MAX, KERNEL_START, image,
+					&image))
+			return -ENOMEM;
+	}
+	/* All are return addresses. */
+	for (uint32_t i = 0; i < count; i++)
+		if (profile_add_location(frames->p, sample->frames[i].pc - 1, 0, &location))
+			return -ENOMEM;
+	return 0;
+}
+
+/* When all are noted: finds their names. Returns 0 or -ENOMEM. */
+static int kernel_frames_name_all(struct kernel_frames *frames)
+{
+	struct error why = { 0 };
+	int err = frames->p ? symbol_resolve(frames->p, NULL, &why) : 0;
+
+	for (size_t i = 0; frames->p && !err && i < frames->p->location_count; i++)
+		err = index_add(&frames->index, hash_u64(frames->p->locations[i].address, 0), i);
+	return err ? -ENOMEM : 0;
+}
+
+EQUAL(address_equal, struct profile_location, uint64_t, a->address == *b)
+
+/* The function of a frame; "": its name cannot be found. */
+static const char *kernel_frames_name(const struct kernel_frames *frames, uint64_t pc)
+{
+	const struct profile *p = frames->p;
+	uint64_t address = pc - 1;
+	uint32_t number = p ? index_find(&frames->index, hash_u64(address, 0), address_equal,
+					 p->locations, &address)
+			    : INDEX_NONE;
+
+	if (number == INDEX_NONE || !p->locations[number].line_count)
+		return "";
+	return p->functions[p->lines[p->locations[number].first_line].function].name;
+}
+
+/*
+ * How many frames of a stack, from the leaf on, there are up to the function that calls the BPF
+ * program, this included: __schedule for waits. 0: it is not found.
+ */
+static uint32_t kernel_frames_until(const struct kernel_frames *frames,
+				    const struct capture_sample *sample, const char *function)
+{
+	for (uint32_t i = 0; i < sample->depth - sample->user_depth; i++)
+		if (strcmp(kernel_frames_name(frames, sample->frames[i].pc), function) == 0)
+			return i + 1;
+	return 0;
+}
+
+static void kernel_frames_free(struct kernel_frames *frames)
+{
+	profile_free(frames->p);
+	index_free(&frames->index);
+	*frames = (struct kernel_frames){ 0 };
+}
+
+/* --- Names of wakers --- */
+
+#define INTERRUPT "interrupt"
+#define NETWORK	  INTERRUPT ": network"
+#define TIMER	  INTERRUPT ": timer"
+#define DISK	  INTERRUPT ": disk"
+
+/*
+ * Functions by whose names, or beginnings of them, an interrupt is known. The one nearest to the
+ * leaf decides: softirqs of one kind are served at the end of interrupts of any.
+ */
+static const struct {
+	const char *function, *interrupt;
+} kinds[] = {
+	{ "net_rx_action", NETWORK },
+	{ "net_tx_action", NETWORK },
+	{ "napi_", NETWORK },
+	{ "__napi_", NETWORK },
+	{ "__netif_receive_skb", NETWORK },
+	{ "__hrtimer_run_queues", TIMER },
+	{ "hrtimer_interrupt", TIMER },
+	{ "run_timer_softirq", TIMER },
+	{ "__run_timers", TIMER },
+	{ "expire_timers", TIMER },
+	{ "call_timer_fn", TIMER },
+	{ "blk_", DISK },
+	{ "__blk_", DISK },
+	{ "bio_endio", DISK },
+	{ "nvme_", DISK },
+	{ "scsi_", DISK },
+	{ "virtblk_", DISK },
+	{ "ata_", DISK },
+};
+
+/*
+ * Writes the name of a waker: of its thread, or "interrupt: KIND", where the kind is network,
+ * timer, disk or other, or "interrupt" if its stack was not taken. "": unknown.
+ */
+static void waker_name(const struct capture_sample *waker, const struct kernel_frames *frames,
+		       char name[static WAKER_NAME_SIZE])
+{
+	uint64_t words[2] = { 0 };
+
+	if (waker->waker.kind == WAKER_INTERRUPT) {
+		const char *interrupt = waker->depth ? INTERRUPT ": other" : INTERRUPT;
+
+		/* From the outermost frame on: the last that is found is nearest to the leaf. */
+		for (uint32_t i = waker->depth; i-- > 0;) {
+			const char *function = kernel_frames_name(frames, waker->frames[i].pc);
+
+			for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+				if (strncmp(function, kinds[k].function,
+					    strlen(kinds[k].function)) == 0) {
+					interrupt = kinds[k].interrupt;
+					break;
+				}
+		}
+		snprintf(name, WAKER_NAME_SIZE, "%s", interrupt);
+	} else if (waker->waker.kind == WAKER_OTHER_THREAD) {
+		for (uint32_t i = 0; i < waker->depth && i < 2; i++)
+			words[i] = waker->frames[i].pc;
+		snprintf(name, WAKER_NAME_SIZE, "%.16s", (const char *)words);
+	} else {
+		snprintf(name, WAKER_NAME_SIZE, "%s",
+			 *waker->comm ? waker->comm : waker->process_comm);
+	}
+}
+
+/* Which interrupt ends waits for this reason, if the waker's stack is unknown. */
+static const char *waker_interrupt_of(enum wait_reason reason)
+{
+	return reason == WAIT_SLEEP ? TIMER : reason == WAIT_DISK ? DISK : INTERRUPT;
+}
+
+/* Values of a sample: of a clock, and the sums of waits. Bound: size. */
+#define VALUES_MAX 6
 
 struct capture_profile {
 	struct profile *p;
@@ -65,10 +223,7 @@ static int duplicate_fd(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static bool serial_equal(const void *array, uint32_t number, const void *key)
-{
-	return ((const struct known_image *)array)[number].serial == *(const uint64_t *)key;
-}
+EQUAL(serial_equal, struct known_image, uint64_t, a->serial == *b)
 
 static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 {
@@ -118,22 +273,12 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 			      image->path[0] == '/' ? &added->unopened : &added->unnamed);
 }
 
-static bool mapping_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_mapping *a = (const struct profile_mapping *)array + id, *b = key;
-
-	return a->start == b->start && a->limit == b->limit && a->offset == b->offset &&
-	       a->image == b->image;
-}
+EQUAL(mapping_equal, struct profile_mapping, struct profile_mapping,
+      SAME(start) && SAME(limit) && SAME(offset) && SAME(image))
 
 /* True if both map the same part of a file, at any address. */
-static bool part_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_mapping *a = (const struct profile_mapping *)array + id, *b = key;
-
-	return a->limit - a->start == b->limit - b->start && a->offset == b->offset &&
-	       a->image == b->image;
-}
+EQUAL(part_equal, struct profile_mapping, struct profile_mapping,
+      a->limit - a->start == b->limit - b->start && SAME(offset) && SAME(image))
 
 static uint64_t mapping_hash(const struct capture_profile *b, const struct profile_mapping *m)
 {
@@ -273,14 +418,10 @@ static int named_location(struct capture_profile *b, const char *name, const cha
 static int stack_locations(struct capture_profile *b, const struct capture_sample *sample,
 			   uint32_t from, uint32_t exact, uint32_t *locations, uint32_t *depth)
 {
-	/* Whose script the stack runs: that of the frame before the script's first; or NULL. */
-	const struct capture_mapping *interpreter = NULL;
+	const struct capture_mapping *interpreter = capture_interpreter(sample);
 	uint32_t user = sample->depth - sample->user_depth;
 	int err = 0;
 
-	for (uint32_t i = sample->depth; i-- > user + 1;)
-		if (language_of_word(sample->frames[i].pc))
-			interpreter = sample->frames[i - 1].mapping;
 	*depth = 0;
 	/* Whom an owned recording is for may know that the kernel ran, but not where. */
 	if (capture_options(b->c)->owned && from < user) {
@@ -393,6 +534,37 @@ static const char *tag_text(struct capture_profile *b, const struct capture_samp
 	}
 }
 
+/* Whether a label is not for a process to choose: it says what profil knows, not for whom it
+ * worked. */
+static bool is_own_label(const char *label)
+{
+	static const char *const others[] = { "mode",	 "comm",     "pid",
+					      "tid",	 "service",  "service_version",
+					      "span_id", "trace_id", PROFILE_LABEL_KEY };
+
+	for (int i = CONTEXT_BEFORE_PROGRAMS + 1; i < CONTEXT_LABEL_COUNT; i++)
+		if (strcmp(label, context_label_name(NULL, i)) == 0)
+			return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (strcmp(label, others[i]) == 0)
+			return true;
+	for (int i = 0; i < TAG_COUNT; i++)
+		if (strcmp(label, tag_kinds[i].key) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Whether an archive has a label: traces, and what else may be another one for each request, would
+ * make each sample one of its own.
+ */
+static bool is_for_archive(const struct context_text *text)
+{
+	return text->is_foreign ? strcmp(text->label, "route") == 0
+				: strcmp(text->label, "trace_id") != 0 &&
+					  strcmp(text->label, "span_id") != 0;
+}
+
 /* waker: of a wait, or the sample's own name as one. Returns 0 or -ENOMEM. */
 static int label_id(struct capture_profile *b, const struct capture_sample *sample,
 		    struct known_waker waker, uint32_t *id)
@@ -429,7 +601,9 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 	}
 	/* A variable that a program has copied from a library is in both: the first is its own. */
 	for (size_t i = 0; i < context_count; i++)
-		if (!profile_find_tag(&labels, context[i].label))
+		if (!profile_find_tag(&labels, context[i].label) &&
+		    !(context[i].is_foreign && is_own_label(context[i].label)) &&
+		    (!capture_options(b->c)->always_on || is_for_archive(&context[i])))
 			tags[labels.tag_count++] =
 				(struct profile_tag){ context[i].label, context[i].text, 0, "" };
 	return profile_add_labels(b->p, &labels, id);
@@ -784,10 +958,8 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	for (uint32_t i = 0; i < p->mapping_count; i++) {
 		if (p->mappings[i].start <= KERNEL_START)
 			continue;
-		if (array_reserve(&b->modules, &b->module_room, b->module_count + 1,
-				  sizeof(*b->modules)))
+		if (array_add(b->modules, b->module_count, b->module_room, i))
 			return error_no_memory(e);
-		b->modules[b->module_count++] = i;
 	}
 	/*
 	 * An owned recording has only those mappings in which it has samples: the others may be of
@@ -855,6 +1027,7 @@ int profile_from_capture(struct capture *c, struct profile **p, struct error *e)
 int profile_from_window(struct capture *c, struct origin_names *names, struct profile **p,
 			struct error *e)
 {
+	const struct context_wishes *wishes = capture_options(c)->wishes;
 	char boot_id[64], boot[128] = "", kernel[128];
 	struct utsname machine;
 	int err = user_names_update(&names->users) ? error_no_memory(e)
@@ -866,7 +1039,9 @@ int profile_from_window(struct capture *c, struct origin_names *names, struct pr
 	if (file_read_line("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) == 0)
 		snprintf(boot, sizeof(boot), "boot_id=%s", boot_id);
 	snprintf(kernel, sizeof(kernel), "kernel=%s", machine.release);
-	if ((*boot && profile_add_comment(*p, boot)) || profile_add_comment(*p, kernel)) {
+	if ((*boot && profile_add_comment(*p, boot)) || profile_add_comment(*p, kernel) ||
+	    (wishes &&
+	     profile_add_comment(*p, wishes->literal ? "context=literal" : "context=normalised"))) {
 		profile_free(*p);
 		return error_no_memory(e);
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "record/function.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -95,8 +94,7 @@ int function_find(const char *text, pid_t pid, const char *program,
 	err = err ?: symbol_find_entry(function->file, root, path, name, &entry, e);
 	function->offset = entry.offset;
 	function->return_count = entry.count;
-	if (root >= 0)
-		close(root);
+	file_close(root);
 	if (err && function->file >= 0) {
 		close(function->file);
 		function->file = -1;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "record/live_files.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 

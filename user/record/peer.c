@@ -28,14 +28,10 @@ static uint64_t end_hash(const uint64_t own[2], uint16_t own_port, const uint64_
 }
 
 /* Whether an end is the other one of the key. */
-static bool is_other_end(const void *array, uint32_t number, const void *key)
-{
-	const struct wait_peer *a = &((const struct peer_end *)array)[number].peer, *b = key;
-
-	return a->port == b->own_port && a->own_port == b->port &&
-	       memcmp(a->address, b->own_address, sizeof(a->address)) == 0 &&
-	       memcmp(a->own_address, b->address, sizeof(a->address)) == 0;
-}
+EQUAL(is_other_end, struct peer_end, struct wait_peer,
+      a->peer.port == b->own_port && a->peer.own_port == b->port &&
+	      memcmp(a->peer.address, b->own_address, sizeof(b->address)) == 0 &&
+	      memcmp(a->peer.own_address, b->address, sizeof(b->address)) == 0)
 
 int peers_note(struct peers *peers, const struct wait_peer *peer, const struct capture_sample *wait)
 {
@@ -55,10 +51,7 @@ int peers_note(struct peers *peers, const struct wait_peer *peer, const struct c
 	return 0;
 }
 
-static bool task_equal(const void *array, uint32_t number, const void *key)
-{
-	return ((const struct peer_task *)array)[number].tid == *(const pid_t *)key;
-}
+EQUAL(task_equal, struct peer_task, pid_t, a->tid == *b)
 
 /* Of those that had this TID, the last one. */
 static const struct peer_task *find_task(const struct peers *peers, pid_t tid)
@@ -223,10 +216,7 @@ bool peers_name(const struct peers *peers, const struct wait_peer *peer,
 	}
 }
 
-static bool name_equal(const void *array, uint32_t number, const void *key)
-{
-	return strcmp(((char *const *)array)[number], key) == 0;
-}
+EQUAL(name_equal, char *const, char, strcmp(*a, b) == 0)
 
 bool peers_has_room(struct peers *peers, const char *name)
 {

@@ -26,11 +26,13 @@
 
 #define RECORD_SOCKET "/run/profild/record"
 #define RECORD_OLDEST 1 /* versions that are spoken */
-#define RECORD_NEWEST 2
+#define RECORD_NEWEST 4
 /* Bound: caller: processes of one recording through profild --record; then: it is refused. */
 #define RECORD_TARGETS_MAX  64
 #define RECORD_CHUNK	    65536
 #define RECORD_MESSAGE_SIZE 512
+/* Bound: caller: bytes of a --label, as profiltool sends it; then: it is refused. */
+#define RECORD_LABEL_SIZE 320
 
 enum record_flag {
 	RECORD_FROM_EXEC = 1 << 0,  /* the process is to execute the program to record */
@@ -42,7 +44,9 @@ enum record_flag {
 	RECORD_WAITS = 1 << 6,	    /* their waits; without windows */
 	RECORD_WINDOWS = 1 << 7,    /* RECORD_CUT will be sent */
 	RECORD_EVERY_WAIT = 1 << 8, /* version 2: waits have their times, however short */
-	RECORD_FLAGS = (1 << 9) - 1,
+	RECORD_CONTEXT = 1 << 9,    /* version 3: labels of known programs */
+	RECORD_LITERAL = 1 << 10,   /* version 3: and their texts as they are */
+	RECORD_FLAGS = (1 << 11) - 1,
 };
 
 struct record_request {
@@ -53,7 +57,12 @@ struct record_request {
 	uint32_t frequency;	/* Hz; 0: of the scheduler's tick */
 	uint32_t waits_percent; /* as in struct capture_options */
 	uint32_t target_count;	/* how many pidfds come with it */
-	uint32_t unused;	/* 0 */
+	uint32_t label_count;	/* version 4: how many struct record_label follow; before: 0 */
+};
+
+/* What --label takes, NUL-terminated. */
+struct record_label {
+	char text[RECORD_LABEL_SIZE];
 };
 
 enum record_command {

@@ -9,15 +9,11 @@
 #include <sys/stat.h>
 
 #include "util/array.h"
+#include "util/order.h"
 
 #define PASSWD "/etc/passwd"
 
-static int by_uid(const void *x, const void *y)
-{
-	const struct user_entry *a = x, *b = y;
-
-	return (a->uid > b->uid) - (a->uid < b->uid);
-}
+ORDER(by_uid, struct user_entry, LEAST(uid))
 
 static void clear_users(struct user_names *users)
 {

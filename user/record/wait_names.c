@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "profile/image_name.h"
+#include "profile/tags.h"
 #include "profile/thread_state.h"
 #include "profile/thread_walls.h"
+#include "util/array.h"
 #include "util/index.h"
+#include "util/sum.h"
 
 /*
  * What a function says of the waits below it. From the leaf on, frames are looked at as long as
@@ -189,6 +192,8 @@ static const struct rule *find_rule(const struct profile_function *f)
 	return NULL;
 }
 
+static const struct rule no_rule = { .verdict = VERDICT_NONE };
+
 bool wait_names_for_others(const struct profile_function *f)
 {
 	const struct rule *rule = find_rule(f);
@@ -196,17 +201,29 @@ bool wait_names_for_others(const struct profile_function *f)
 	return rule && rule->goes_on;
 }
 
-struct names {
-	struct profile *p;
-	const struct rule **rules; /* of each function */
-	struct index stacks;	   /* of samples whose verdict is POOL */
+/* For what a thread waits by its system call, before names say more. */
+struct reason {
+	const char *text; /* size bytes in the profile; NULL: it does not sleep */
+	size_t size;
 };
 
-static const struct profile_location *location_of(const struct names *n,
-						  const struct profile_sample *s, uint32_t frame)
-{
-	return &n->p->locations[n->p->frames[s->first_frame + frame]];
-}
+/* Waits with stacks for one reason. */
+struct known_waits {
+	uint32_t pid, generation;
+	uint32_t tid;	   /* 0: of the whole process */
+	const char *waker; /* the TID of who ended them, in the profile; NULL: anybody */
+	struct reason reason;
+	uint64_t idle_ns, blocked_ns;
+};
+
+struct names {
+	struct profile *p;
+	const struct rule **rules; /* of each function; NULL: not looked for */
+	struct index stacks;	   /* of samples whose verdict is POOL */
+	struct known_waits *known;
+	size_t known_count, known_room;
+	struct index known_index;
+};
 
 /* What the functions of a wait say; its first frame is its state. */
 static enum verdict judge(const struct names *n, const struct profile_sample *s)
@@ -219,14 +236,18 @@ static enum verdict judge(const struct names *n, const struct profile_sample *s)
 		if (strcmp(thread, own_threads[i]) == 0)
 			return IDLE;
 	for (uint32_t i = 1; i < s->depth; i++) {
-		const struct profile_location *l = location_of(n, s, i);
+		const struct profile_location *l = &p->locations[p->frames[s->first_frame + i]];
 		const struct profile_image *image = profile_location_image(p, l - p->locations);
 		bool goes_on = image && image_is_libc(image->path);
 
 		for (uint32_t k = 0; k < l->line_count; k++) {
-			const struct rule *rule = n->rules[p->lines[l->first_line + k].function];
+			uint32_t function = p->lines[l->first_line + k].function;
+			const struct rule *rule = n->rules[function];
 
 			if (!rule)
+				rule = n->rules[function] =
+					find_rule(&p->functions[function]) ?: &no_rule;
+			if (rule == &no_rule)
 				continue;
 			goes_on = rule->goes_on;
 			if (rule->verdict != GOES_ON)
@@ -307,24 +328,105 @@ static int apply(struct names *n, const struct profile_sample *s, enum verdict v
 	}
 }
 
+static bool is_known(const void *array, uint32_t number, const void *key)
+{
+	const struct known_waits *a = (const struct known_waits *)array + number, *b = key;
+
+	return a->tid == b->tid && a->pid == b->pid && a->generation == b->generation &&
+	       !a->waker == !b->waker && (!a->waker || strcmp(a->waker, b->waker) == 0) &&
+	       a->reason.size == b->reason.size &&
+	       memcmp(a->reason.text, b->reason.text, b->reason.size) == 0;
+}
+
+static uint64_t known_hash(const struct known_waits *w)
+{
+	uint64_t hash = hash_u64((uint64_t)w->pid << 32 | w->generation, w->tid);
+
+	if (w->waker)
+		hash = hash_bytes(w->waker, strlen(w->waker), hash);
+	return hash_bytes(w->reason.text, w->reason.size, hash);
+}
+
+#define KNOWN_KINDS 4
+
+/*
+ * Sets *key to the waits that a wait is one of, of which those of the lowest kind decide. Returns
+ * false if it is of none.
+ */
+static bool is_of_kind(const struct profile *p, const struct profile_sample *s,
+		       const struct reason *reason, int kind, struct known_waits *key)
+{
+	const struct profile_labels *labels = &p->labels[s->labels];
+
+	*key = (struct known_waits){ .pid = labels->pid,
+				     .generation = labels->generation,
+				     .tid = kind < 2 ? labels->tid : 0,
+				     .waker = kind % 2 ? NULL
+						       : profile_tag_text(labels, TAG_WAKER_TID),
+				     .reason = *reason };
+	return key->pid && (kind >= 2 || key->tid) && (kind % 2 || key->waker);
+}
+
+static bool is_undecided(const struct profile *p, const struct profile_sample *s)
+{
+	const struct profile_location *leaf =
+		s->depth ? &p->locations[p->frames[s->first_frame]] : NULL;
+
+	return leaf && leaf->line_count &&
+	       thread_state_is_undecided(p->functions[p->lines[leaf->first_line].function].name);
+}
+
+/* Adds up the times of waits that have a stack. Returns 0 or -ENOMEM. */
+static int sum_known(struct names *n, const struct reason *reasons)
+{
+	const struct profile *p = n->p;
+	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
+	int err = 0;
+
+	for (size_t i = 0; i < KNOWN_KINDS * p->sample_count && !err; i++) {
+		size_t sample = i / KNOWN_KINDS;
+		const struct profile_sample *s = &p->samples[sample];
+		uint64_t hash, ns = magnitude(p->values[sample * p->value_type_count + wall]);
+		struct known_waits key;
+		struct reason now;
+		uint32_t number;
+
+		if (!reasons[sample].text || is_undecided(p, s) ||
+		    !is_of_kind(p, s, &reasons[sample], i % KNOWN_KINDS, &key))
+			continue;
+		hash = known_hash(&key);
+		number = index_find(&n->known_index, hash, is_known, n->known, &key);
+		if (number == INDEX_NONE) {
+			number = n->known_count;
+			if (array_reserve(&n->known, &n->known_room, number + 1, sizeof(key)) ||
+			    index_add(&n->known_index, hash, number))
+				return -ENOMEM;
+			n->known[n->known_count++] = key;
+		}
+		add_u64(profile_sample_state(p, s, &now.text, &now.size) == THREAD_IDLE
+				? &n->known[number].idle_ns
+				: &n->known[number].blocked_ns,
+			ns);
+	}
+	return err;
+}
+
 int wait_names_apply(struct profile *p)
 {
-	size_t functions = p->function_count;
 	enum verdict *verdicts = calloc(p->sample_count + 1, sizeof(*verdicts));
-	struct names n = { .p = p, .rules = calloc(functions + 1, sizeof(*n.rules)) };
-	int err = verdicts && n.rules ? 0 : -ENOMEM;
-	const char *reason;
-	bool any = false;
-	size_t size;
+	struct reason *reasons = calloc(p->sample_count + 1, sizeof(*reasons));
+	struct names n = { .p = p, .rules = calloc(p->function_count + 1, sizeof(*n.rules)) };
+	int err = verdicts && reasons && n.rules ? 0 : -ENOMEM;
+	bool any = false, any_undecided = false;
 
 	if (profile_find_sum(p, PROFILE_SUM_WALL) == p->value_type_count)
 		goto out;
-	for (size_t i = 0; i < functions && !err; i++)
-		n.rules[i] = find_rule(&p->functions[i]);
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
-		enum thread_state state = profile_sample_state(p, &p->samples[i], &reason, &size);
+		struct reason *reason = &reasons[i];
 
-		if ((state != THREAD_BLOCKED && state != THREAD_IDLE) || !is_open(reason, size))
+		profile_sample_state(p, &p->samples[i], &reason->text, &reason->size);
+		any_undecided |= is_undecided(p, &p->samples[i]);
+		if (!reason->text || !is_open(reason->text, reason->size))
 			continue;
 		verdicts[i] = judge(&n, &p->samples[i]);
 		any |= verdicts[i] != VERDICT_NONE;
@@ -332,16 +434,42 @@ int wait_names_apply(struct profile *p)
 			err = index_add(&n.stacks, stack_hash(p, &p->samples[i]), i);
 	}
 	for (size_t i = 0; any && i < p->sample_count && !err; i++) {
-		enum thread_state state = profile_sample_state(p, &p->samples[i], &reason, &size);
+		struct reason *reason = &reasons[i];
+		enum thread_state state =
+			profile_sample_state(p, &p->samples[i], &reason->text, &reason->size);
 
-		err = apply(&n, &p->samples[i], verdicts[i], state, reason, size);
+		err = apply(&n, &p->samples[i], verdicts[i], state, reason->text, reason->size);
 	}
-	if (any)
+	if (any_undecided)
+		err = err ?: sum_known(&n, reasons);
+	for (size_t i = 0; any_undecided && i < p->sample_count && !err; i++) {
+		uint32_t number = INDEX_NONE;
+		char text[THREAD_STATE_SIZE];
+		struct known_waits key;
+
+		if (!is_undecided(p, &p->samples[i]))
+			continue;
+		for (int kind = 0; kind < KNOWN_KINDS && number == INDEX_NONE; kind++)
+			if (is_of_kind(p, &p->samples[i], &reasons[i], kind, &key))
+				number = index_find(&n.known_index, known_hash(&key), is_known,
+						    n.known, &key);
+		snprintf(text, sizeof(text), "%.*s", (int)reasons[i].size, reasons[i].text);
+		err = set_state(p, &p->samples[i],
+				number != INDEX_NONE &&
+						n.known[number].idle_ns > n.known[number].blocked_ns
+					? THREAD_IDLE
+					: THREAD_BLOCKED,
+				text);
+	}
+	if (any || any_undecided)
 		index_free(&p->sample_index);
 	err = err ?: profile_split_idle(p);
 out:
 	index_free(&n.stacks);
+	index_free(&n.known_index);
+	free(n.known);
 	free(n.rules);
+	free(reasons);
 	free(verdicts);
 	return err;
 }

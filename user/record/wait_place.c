@@ -2,10 +2,10 @@
 #include "record/wait_place.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stddef.h>
 
 #include "bpf/wait.h"
-#include "util/array.h"
+#include "script/language.h"
 
 /*
  * To the place where its loop waits, a thread comes in each round; to others that are as low, such
@@ -15,8 +15,8 @@
 
 /* A place in which a thread may wait for work. */
 struct wait_place {
+	uint64_t hash; /* of its frames */
 	uint32_t thread;
-	uint64_t hash;	/* of its frames */
 	uint64_t waits; /* how many were there */
 };
 
@@ -29,62 +29,55 @@ struct wait_thread {
 	uint64_t waits, all_waits; /* there, and at all that have as few */
 };
 
-/* Reasons for which a thread may wait until there is work. Of all others it has work. */
-static bool may_be_idle(const struct capture_waits *wait)
-{
-	switch (wait->reason) {
-	case WAIT_CONDITION:
-	case WAIT_SLEEP:
-	case WAIT_SOCKET:
-	case WAIT_ACCEPT:
-	case WAIT_PIPE:
-	case WAIT_TERMINAL:
-	case WAIT_EVENT:
-	case WAIT_POLL:
-	case WAIT_SIGNAL:
-	case WAIT_IPC:
-	case WAIT_OTHER:
-		return wait->role != WAIT_ASKS && wait->role != WAIT_SENDS;
-	default:
-		return false;
-	}
-}
+static const struct {
+	const char *name;
+	enum wait_idle idle;
+} reasons[WAIT_REASONS] = {
+#define WAIT_REASON(number, name, idle, ...) { name, idle },
+	WAIT_REASON_LIST(WAIT_REASON)
+#undef WAIT_REASON
+};
 
-/* A thread that does this has no work, wherever it is: clients come, or do not. */
-static bool serves(const struct capture_waits *wait)
+/* Of a reason that is none, as of others that are unknown. */
+static enum wait_reason reason_of(const struct capture_waits *wait)
 {
-	return wait->reason == WAIT_ACCEPT || wait->role == WAIT_SERVES;
+	return wait->reason < WAIT_REASONS ? wait->reason : WAIT_OTHER;
 }
 
 /*
- * What comes from outside: events, signals, what a person types. A thread that waits for it once,
- * and nowhere lower, is idle, too: nothing came.
+ * What the role decides goes before the reason: clients come, or do not; an answer, or room for
+ * what is sent, is needed for work.
  */
-static bool waits_for_events(const struct capture_waits *wait)
+static enum wait_idle idle_of(const struct capture_waits *wait)
 {
-	return wait->reason == WAIT_POLL || wait->reason == WAIT_SIGNAL ||
-	       wait->reason == WAIT_TERMINAL;
+	enum wait_idle idle = reasons[reason_of(wait)].idle;
+
+	if (idle == WAIT_WORKS || wait->role == WAIT_ASKS || wait->role == WAIT_SENDS)
+		return WAIT_WORKS;
+	return wait->role == WAIT_SERVES ? WAIT_IDLES : idle;
 }
 
-static bool thread_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct wait_thread *thread = (const struct wait_thread *)array + number;
-	const struct capture_sample *sample = key;
+#define THREAD_KEY offsetof(struct wait_thread, frames)
 
-	return thread->tid == sample->tid && thread->pid == sample->pid &&
-	       thread->generation == sample->generation;
+static struct wait_thread thread_of(const struct capture_sample *sample)
+{
+	return (struct wait_thread){
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.generation = sample->generation,
+	};
 }
 
-static uint64_t thread_hash(const struct capture_sample *sample)
-{
-	return hash_u64((uint64_t)sample->pid << 32 | sample->generation, sample->tid);
-}
-
-/* Returns the number of frames of the sample's place; *hash tells it from others. */
+/*
+ * Returns the number of frames of the sample's place; *hash is equal for equal places. Of a script
+ * the lines are compared: Python replaces instructions that it runs often, and has other functions
+ * of its own for them.
+ */
 static uint32_t place_of(const struct capture_sample *sample, uint64_t *hash)
 {
 	const struct capture_frame *frames = sample->frames;
-	uint32_t first = sample->depth - sample->user_depth, i = first;
+	const struct capture_mapping *interpreter = capture_interpreter(sample);
+	uint32_t first = sample->depth - sample->user_depth, i = first, count = 0;
 	const struct capture_mapping *leaf = first < sample->depth ? frames[first].mapping : NULL;
 
 	if (leaf && !leaf->executable)
@@ -92,9 +85,20 @@ static uint32_t place_of(const struct capture_sample *sample, uint64_t *hash)
 		       frames[i].mapping->image == leaf->image)
 			i++;
 	*hash = 0;
-	for (uint32_t k = i; k < sample->depth; k++)
-		*hash = hash_u64(*hash, frames[k].pc);
-	return sample->depth - i;
+	for (; i < sample->depth; i++) {
+		const struct language_code *code = frames[i].code;
+		uint64_t pc = frames[i].pc;
+
+		if (interpreter && frames[i].mapping &&
+		    frames[i].mapping->image == interpreter->image)
+			continue;
+		if (code)
+			pc = language_word(code->language, language_code(pc),
+					   language_line(code, language_instruction(pc)));
+		*hash = hash_u64(*hash, pc);
+		count++;
+	}
+	return count;
 }
 
 /* Of a stack without its outer frames, it is not known how low its place is. */
@@ -104,62 +108,29 @@ static bool has_place(const struct capture_sample *sample)
 	       (sample->end == UNWIND_COMPLETE || sample->end == UNWIND_BY_KERNEL);
 }
 
-static bool place_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct wait_place *a = (const struct wait_place *)array + number, *b = key;
-
-	return a->thread == b->thread && a->hash == b->hash;
-}
-
-static int find_or_add_thread(struct wait_places *places, const struct capture_sample *sample,
-			      uint32_t *number)
-{
-	*number = index_find(&places->index, thread_hash(sample), thread_equal, places->threads,
-			     sample);
-	if (*number != INDEX_NONE)
-		return 0;
-	*number = places->count;
-	if (array_reserve(&places->threads, &places->room, *number + 1, sizeof(*places->threads)) ||
-	    index_add(&places->index, thread_hash(sample), *number))
-		return -ENOMEM;
-	places->threads[places->count++] = (struct wait_thread){
-		.pid = sample->pid,
-		.tid = sample->tid,
-		.generation = sample->generation,
-	};
-	return 0;
-}
-
 int wait_places_note(struct wait_places *places, const struct capture_sample *wait)
 {
-	struct wait_place key, *place;
-	struct wait_thread *thread;
+	struct wait_thread *thread, key = thread_of(wait);
+	struct wait_place *place, at = { 0 };
 	uint32_t number, frames;
-	uint64_t hash, added;
+	uint64_t added;
+	enum wait_idle idle = idle_of(&wait->waits);
 
-	if (!has_place(wait) || !may_be_idle(&wait->waits))
+	if (!has_place(wait) || idle == WAIT_WORKS)
 		return 0;
-	if (find_or_add_thread(places, wait, &key.thread))
+	if (table_add(&places->threads, &key, THREAD_KEY, &at.thread))
 		return -ENOMEM;
-	frames = place_of(wait, &key.hash);
-	hash = hash_u64(key.hash, key.thread);
-	number = index_find(&places->place_index, hash, place_equal, places->places, &key);
-	if (number == INDEX_NONE) {
-		number = places->place_count;
-		if (array_reserve(&places->places, &places->place_room, number + 1,
-				  sizeof(*places->places)) ||
-		    index_add(&places->place_index, hash, number))
-			return -ENOMEM;
-		places->places[places->place_count++] =
-			(struct wait_place){ key.thread, key.hash, 0 };
-	}
-	place = &places->places[number];
+	frames = place_of(wait, &at.hash);
+	if (table_add(&places->places, &at, offsetof(struct wait_place, thread) + sizeof(at.thread),
+		      &number))
+		return -ENOMEM;
+	place = &places->places.all[number];
 	/* Those before the second did not count yet. */
-	added = place->waits < 2 && !serves(&wait->waits) ? place->waits : 0;
+	added = place->waits < 2 && idle != WAIT_IDLES ? place->waits : 0;
 	place->waits += wait->waits.count;
-	thread = &places->threads[key.thread];
+	thread = &places->threads.all[at.thread];
 	/* A thread's start may wait once, for what it needs: that is no loop. */
-	if (place->waits < 2 && !serves(&wait->waits))
+	if (place->waits < 2 && idle != WAIT_IDLES)
 		return 0;
 	added += wait->waits.count;
 	if (!thread->frames || frames < thread->frames) {
@@ -171,25 +142,25 @@ int wait_places_note(struct wait_places *places, const struct capture_sample *wa
 	thread->all_waits += added;
 	if (place->waits > thread->waits) {
 		thread->waits = place->waits;
-		thread->hash = key.hash;
+		thread->hash = at.hash;
 	}
 	return 0;
 }
 
 static bool is_idle(const struct wait_places *places, const struct capture_sample *wait)
 {
-	uint32_t number =
-		index_find(&places->index, thread_hash(wait), thread_equal, places->threads, wait);
-	const struct wait_thread *thread;
+	const struct wait_thread *thread, key = thread_of(wait);
+	uint32_t number = table_find(&places->threads, &key, THREAD_KEY);
+	enum wait_idle idle = idle_of(&wait->waits);
 	uint64_t hash;
 
-	if (wait->waits.reason == WAIT_KERNEL || serves(&wait->waits))
+	if (idle == WAIT_IDLES)
 		return true;
-	if (!may_be_idle(&wait->waits) || !has_place(wait) || number == INDEX_NONE)
+	if (idle == WAIT_WORKS || !has_place(wait) || number == INDEX_NONE)
 		return false;
-	thread = &places->threads[number];
+	thread = &places->threads.all[number];
 	if (!thread->frames)
-		return waits_for_events(&wait->waits);
+		return idle == WAIT_EVENTS;
 	return place_of(wait, &hash) == thread->frames && hash == thread->hash &&
 	       thread->all_waits - thread->waits <= thread->waits / ROUNDS_SHARE;
 }
@@ -197,28 +168,24 @@ static bool is_idle(const struct wait_places *places, const struct capture_sampl
 void wait_places_frame(const struct wait_places *places, const struct capture_sample *wait,
 		       char text[static THREAD_STATE_SIZE])
 {
-	static const char *const names[WAIT_REASONS] = {
-#define WAIT_NAME(number, name) name,
-		WAIT_REASON_LIST(WAIT_NAME)
-#undef WAIT_NAME
-	};
-	enum wait_reason reason = wait->waits.reason;
+	enum wait_reason reason = reason_of(&wait->waits);
+	enum wait_idle idle = idle_of(&wait->waits);
 	enum thread_state state = THREAD_BLOCKED;
 
-	if (reason >= WAIT_REASONS)
-		reason = WAIT_OTHER;
+	if (!wait->user_depth && (idle == WAIT_LOOPS || idle == WAIT_EVENTS)) {
+		thread_state_undecided_frame(reasons[reason].name, text);
+		return;
+	}
 	if (reason == WAIT_CPU)
 		state = THREAD_RUNNABLE;
 	else if (is_idle(places, wait))
 		state = THREAD_IDLE;
-	thread_state_frame(state, names[reason], text);
+	thread_state_frame(state, reasons[reason].name, text);
 }
 
 void wait_places_free(struct wait_places *places)
 {
-	free(places->threads);
-	free(places->places);
-	index_free(&places->index);
-	index_free(&places->place_index);
+	table_free(&places->threads);
+	table_free(&places->places);
 	*places = (struct wait_places){ 0 };
 }

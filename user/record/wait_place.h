@@ -4,7 +4,7 @@
 
 #include "capture/capture.h"
 #include "profile/thread_state.h"
-#include "util/index.h"
+#include "util/table.h"
 
 /*
  * Tells threads that wait for work from threads that wait in the middle of it.
@@ -16,20 +16,16 @@
  *
  * Of all others the place decides: a thread always returns to the place where it waits for work,
  * and is called from there for all else that it does. A place is the stack without the frames of
- * the library that it waits in. A wait is idle at the lowest place to which its thread has
- * returned, if no other one is as low; one for events, signals or a terminal also if there is no
- * such place. What stays unclear is blocked. wait_names.h then knows some waits by the names of
- * functions.
+ * the library that it waits in, and of the interpreter of a script. A wait is idle at the lowest
+ * place to which its thread has returned, if no other one is as low; one for events, signals or a
+ * terminal also if there is no such place. What stays unclear is blocked. wait_names.h then knows
+ * some waits by the names of functions, and decides of those without a stack.
  *
  * Zero-initialised is empty.
  */
 struct wait_places {
-	struct wait_thread *threads;
-	size_t count, room;
-	struct index index;
-	struct wait_place *places;
-	size_t place_count, place_room;
-	struct index place_index;
+	TABLE(struct wait_thread) threads;
+	TABLE(struct wait_place) places;
 };
 
 /* Notes the stack of waits. Returns 0 or -ENOMEM. */

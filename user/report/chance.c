@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "util/order.h"
+
 /* From this variance on, the normal distribution replaces the exact sum. */
 #define NORMAL_VARIANCE 1e6
 
@@ -154,12 +156,7 @@ double chance_t_95(double freedom)
 
 /* --- Many rows --- */
 
-static int compare_p(const void *one, const void *other)
-{
-	const double *const *a = one, *const *b = other;
-
-	return (**a > **b) - (**a < **b);
-}
+ORDER(compare_p, double *const, COMPARE(**a, **b))
 
 void chance_correct(double **p, size_t count)
 {

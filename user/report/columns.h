@@ -2,12 +2,23 @@
 #ifndef PROFIL_REPORT_COLUMNS_H
 #define PROFIL_REPORT_COLUMNS_H
 
-#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
-#include "report/table.h"
+#include "report/json_writer.h"
+
+#define TABLE_CELL_SIZE 32
+
+/* Rows with at least this percentage of the samples are hot: red in a terminal. */
+#define TABLE_HOT_PERCENT 5
+
+/* How a row looks in a table: LOOKS(). */
+struct table_looks {
+	bool hot, faint;
+	bool is_line; /* its texts are lines, whose beginnings are kept, not names */
+};
 
 /*
  * The columns of a view, each described once, for tables and JSON: by a function of the view that
@@ -35,7 +46,7 @@ struct columns {
 	 */
 	bool is_blank;
 
-	/* private to columns.c */
+	/* private */
 	struct json_object *object;
 	struct table_looks *looks; /* gets how the row looks; NULL: nobody asks */
 	struct table_column *list; /* gets the titles; NULL: a cell is printed */
@@ -55,11 +66,11 @@ enum column_format {
 	COLUMN_OWNER = 1 << 7,	/* what identifies the row: a process or thread */
 	COLUMN_NAMES =
 		2 << 7, /* what else identifies it: in a table behind the owner and the numbers */
-	COLUMN_TEXT = 1 << 9, /* the looks in a table: members of struct table_column */
-	COLUMN_PATH = 1 << 10,
-	COLUMN_HOT = 1 << 11,
-	COLUMN_OPTIONAL = 1 << 12,
-	COLUMN_WHOLE = 1 << 13,
+	COLUMN_TEXT = 1 << 9,	   /* the looks in a table: left-aligned, may be shortened */
+	COLUMN_PATH = 1 << 10,	   /* a text that is shortened from its start */
+	COLUMN_HOT = 1 << 11,	   /* red in hot rows */
+	COLUMN_OPTIONAL = 1 << 12, /* omitted before others */
+	COLUMN_WHOLE = 1 << 13,	   /* a text that is never shortened */
 };
 
 /* JSON has so many decimals instead. */
@@ -114,17 +125,32 @@ void columns_share(struct columns *c, struct column_share value);
 void columns_text(struct columns *c, const char *raw);
 void columns_json_value(struct columns *c, struct json_object *value);
 
+typedef void columns_function(struct columns *c, const void *view, size_t row);
+
 /* A row as an object, or NULL: memory ran out. */
 struct json_object *columns_json(columns_function *describe, const void *view, size_t row);
 
-struct table_looks columns_looks(columns_function *describe, const void *view, size_t row);
+/* Writes the first rows as a list. */
+void columns_list(struct json_writer *w, const char *key, columns_function *describe,
+		  const void *view, size_t rows);
 
-/* Stores the columns of a table, to be free()d. Returns 0 or -ENOMEM. */
-int columns_list(columns_function *describe, const void *view, struct table_column **list,
-		 size_t *count);
+/* How a table looks. */
+enum table_style {
+	TABLE_COLOR = 1 << 0,
+	TABLE_LIVE = 1 << 1, /* printed again and again: columns are to stay where they are */
+};
 
-/* The raw text of a cell: `buffer`, of TABLE_CELL_SIZE, or a string of the view. */
-const char *columns_cell(columns_function *describe, const void *view, size_t row,
-			 const struct table_column *column, char *buffer);
+/*
+ * Prints the first rows as a table of text: one header line, one line per row, two blanks between
+ * columns. Numbers are right-aligned and never shortened. Texts are left-aligned; to fit a terminal
+ * the widest text is shortened, and where that is not enough, columns are omitted. width: columns
+ * of the terminal; 0: shorten nothing, the output is a pipe. Texts of cells outlive the call.
+ * Returns 0 or -ENOMEM. Errors of printing are left to ferror(out).
+ */
+int table_print(columns_function *describe, const void *view, size_t rows, unsigned int width,
+		unsigned int style, FILE *out);
+
+/* True if `part` of `whole` is hot; false if `whole` is 0. */
+bool table_is_hot(double part, double whole);
 
 #endif

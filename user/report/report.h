@@ -66,13 +66,13 @@ int report_where(const struct profile *p, const struct rows_options *rows, const
 		 FILE *out);
 
 /*
- * Instead of both, for a person at a terminal: where most samples fell, for how long, and the
- * account, in three lines; what was lost; and the three most important causes of missing names,
- * stacks or time, in a line each. The other two have all. rows: the value and filters of the table.
- * causes: receives the last three instead, to be printed behind a table that begins with the states
- * of threads, so that the three lines have for how long alone; NULL: there is no such table.
+ * Instead of both, for a person at a terminal. out: for how long the threads were on a CPU,
+ * runnable and asleep; below: how many samples there are, what was lost, and the two most important
+ * causes of missing names, stacks or time, in a line each. The other two have all. rows: the value
+ * and filters of the table. above: the table of these rows is printed between the two; else
+ * report_where() follows the first.
  */
-int report_brief(const struct profile *p, const struct rows_options *rows, const char *prefix,
-		 const char *target, FILE *out, FILE *causes);
+int report_brief(const struct profile *p, const struct rows_options *rows, const char *target,
+		 bool above, FILE *out, FILE *below);
 
 #endif

@@ -24,7 +24,7 @@ const struct row_view row_views[] = {
 	{ "line", "lines", LINE_FIELDS },
 	{ "thread", "threads", ROW_PROCESS | ROW_THREAD | ROW_COMM },
 	{ "process", "processes", ROW_PROCESS | ROW_COMM },
-	{ "comm", "names", ROW_COMM },
+	{ "comm", "comms", ROW_COMM },
 	{ 0 },
 };
 
@@ -72,6 +72,23 @@ const struct row_view *row_view_by_name(const char *name)
 	return NULL;
 }
 
+const struct row_view *row_view_find(const char *name, struct row_view *label)
+{
+	static const char prefix[] = "label:";
+	const struct row_view *view = row_view_by_name(name);
+	bool is_plain = strncmp(name, prefix, strlen(prefix)) != 0;
+
+	if (!is_plain)
+		name += strlen(prefix);
+	/* Any is found with the prefix: files have what others call their labels. */
+	if (view || !*name ||
+	    (is_plain && name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					   "0123456789_.-")]))
+		return view;
+	*label = (struct row_view){ name, "labels", ROW_LABEL };
+	return label;
+}
+
 void row_view_list(bool tags, char *text, size_t size)
 {
 	size_t used = 0;
@@ -108,14 +125,14 @@ bool row_view_has_tag(const struct row_view *view, const struct profile *p)
 	return false;
 }
 
-static const struct row_view *find_fields(const struct row_view *views, unsigned int fields)
+static const struct row_view *find_fields(const struct row_view *views, uint64_t fields)
 {
 	while (views->name && views->fields != fields)
 		views++;
 	return views->name ? views : NULL;
 }
 
-const struct row_view *row_view_by_fields(unsigned int fields)
+const struct row_view *row_view_by_fields(uint64_t fields)
 {
 	return find_fields(row_views, fields) ?: find_fields(combined, fields);
 }
@@ -184,19 +201,10 @@ struct process_name {
 	uint64_t wall_ns;
 };
 
-static bool is_of_process(const void *array, uint32_t id, const void *key)
-{
-	const struct process_name *a = (const struct process_name *)array + id, *b = key;
+EQUAL(is_of_process, struct process_name, struct process_name, SAME(pid) && SAME(generation))
 
-	return a->pid == b->pid && a->generation == b->generation;
-}
-
-static bool is_of_name(const void *array, uint32_t id, const void *key)
-{
-	const struct process_name *a = (const struct process_name *)array + id, *b = key;
-
-	return is_of_process(array, id, key) && strcmp(a->name, b->name) == 0;
-}
+EQUAL(is_of_name, struct process_name, struct process_name,
+      SAME(pid) && SAME(generation) && strcmp(a->name, b->name) == 0)
 
 int row_process_names(const struct profile *p, const char **names)
 {

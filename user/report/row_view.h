@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "profile/callgraph.h"
 #include "profile/tags.h"
@@ -22,24 +23,30 @@ enum row_field {
 	ROW_PROCESS = 1 << 8,
 	ROW_THREAD = 1 << 9,
 	ROW_COMM = 1 << 10, /* in every view of processes or threads */
-
-	ROW_TAG = 1 << 11,		  /* of the tag number 0; ROW_OF_TAG() of others */
-	ROW_LABEL = ROW_TAG << TAG_COUNT, /* of a tag that profil does not know: the view's name */
-	ROW_TAGS = ROW_TAG * ((1 << (TAG_COUNT + 1)) - 1),
 };
 
-/* A tag of samples, in a view of its own. */
-#define ROW_OF_TAG(number) (ROW_TAG << (number))
+/* A tag of samples, in a view of its own: behind those above. */
+#define ROW_OF_TAG(number) (1ULL << (11 + (number)))
 
-/* What a variable of the process had, of recordings alone: not of a thread, nor of an archive. */
-#define ROW_CONTEXT \
-	(ROW_OF_TAG(TAG_APPLICATION) | ROW_OF_TAG(TAG_DATABASE) | ROW_OF_TAG(TAG_QUERY) | ROW_LABEL)
+/* A tag that profil does not know: the view's name. */
+#define ROW_LABEL ROW_OF_TAG(TAG_COUNT)
+#define ROW_TAGS  (ROW_OF_TAG(TAG_COUNT + 1) - ROW_OF_TAG(0))
+
+/* What a variable of the process had, or a label that profil does not know. */
+#define ROW_CONTEXT                                                                       \
+	(ROW_OF_TAG(TAG_APPLICATION) | ROW_OF_TAG(TAG_DATABASE) | ROW_OF_TAG(TAG_QUERY) | \
+	 ROW_OF_TAG(TAG_ROLE) | ROW_OF_TAG(TAG_ROUTE) | ROW_LABEL)
+
+/* Rows of them have no times of threads: they are of code, or of what threads did meanwhile. */
+#define ROW_WITHOUT_WALL                                                         \
+	(ROW_CODE | ROW_CONTEXT | ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_PEER) | \
+	 ROW_OF_TAG(TAG_CPU))
 
 /* The fields that identify a row: what --by takes, or --sort as perf's keys. */
 struct row_view {
 	const char *name; /* also the noun for one row, unless the plural is "rows" */
 	const char *plural;
-	unsigned int fields;
+	uint64_t fields;
 };
 
 /* Views of code, then of processes and threads; the first is functions. Ends with a NULL name. */
@@ -47,6 +54,12 @@ extern const struct row_view row_views[];
 
 /* The view of this name, among them, by what threads did, or by a tag with this key; or NULL. */
 const struct row_view *row_view_by_name(const char *name);
+
+/*
+ * The same; of another name the view by the label that is called so, also as label:NAME, for which
+ * it takes *label. NULL: a label has no such name.
+ */
+const struct row_view *row_view_find(const char *name, struct row_view *label);
 
 /*
  * Writes the names of views, "function, image, ..."; tags: also those of views by what threads did
@@ -61,7 +74,7 @@ const struct tag_kind *row_view_tag(const struct row_view *view);
 bool row_view_has_tag(const struct row_view *view, const struct profile *p);
 
 /* The view with these fields, which can also combine those of code with others; or NULL. */
-const struct row_view *row_view_by_fields(unsigned int fields);
+const struct row_view *row_view_by_fields(uint64_t fields);
 
 /* The same view of several runs, where only names identify processes and threads. */
 const struct row_view *row_view_of_any_run(const struct row_view *view);

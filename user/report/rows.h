@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "profile/callgraph.h"
 #include "profile/filter.h"
 #include "profile/profile.h"
 #include "report/row_view.h"
 #include "symbol/symbol.h"
+#include "report/columns.h"
 
 /*
  * Rows: the samples of one or several profiles, grouped by the fields of a view. Every table of
@@ -61,6 +63,7 @@ struct rows {
 	size_t doubt; /* of what TAG_IN_DOUBT marks in the first column; 0: nothing */
 	bool stacks;  /* false: every total equals self */
 	bool by_total;
+	size_t by_wall;
 
 	/* private to rows.c */
 	struct callgraph graph; /* a row is a node of it */
@@ -83,9 +86,11 @@ struct rows_options {
 	const struct symbol_extent *extents;	 /* of the function at each location; or NULL */
 	bool base_names; /* for several runs: names alone identify images, processes, threads */
 	bool by_total;	 /* order rows by total, then self */
-	bool walls;	 /* with wall times; rows_collect() has them in any case */
-	bool delay;	 /* a column of the delay, too, if the profile has it: the last */
-	bool cpu;	 /* the same of the CPU time, before that */
+	/* Order rows that have it by this member of struct profile_wall: its offset; 0: not */
+	size_t by_wall;
+	bool walls; /* with wall times; rows_collect() has them in any case */
+	bool delay; /* a column of the delay, too, if the profile has it: the last */
+	bool cpu;   /* the same of the CPU time, before that */
 };
 
 /*
@@ -145,5 +150,29 @@ size_t rows_values(const struct profile *p, const char *type, size_t *values);
 
 /* The title of a value's column; to be free()d. NULL: memory ran out. */
 char *rows_title(const struct profile *p, size_t value);
+
+/*
+ * Describes the fields that identify a row: the last columns of a table of rows, the first members
+ * in JSON. There the function is "name" where rows are functions, else "function"; images are
+ * paths; unknown numbers and names are omitted.
+ */
+void row_columns(struct columns *c, const struct row_view *view, const struct row *row);
+
+/* Those of a view by states alone: "blocked: lock"; JSON has "state" and "reason". */
+void row_state_columns(struct columns *c, const struct row *row);
+
+/* The text of the first of these columns: of a row without a function, what it is called. */
+const char *row_first_text(const struct row_view *view, const struct row *row,
+			   char buffer[TABLE_CELL_SIZE]);
+
+/* Prints "... 12 more functions" and `after` as the last line of a table. Nothing if count is 0. */
+void row_print_more(const struct row_view *view, size_t count, const char *after, FILE *out);
+
+/*
+ * The same with the share of all samples that these rows have: "... 12 more functions, 3.45 %". If
+ * the limit is the terminal's (fits), with the option that prints all.
+ */
+void row_print_rest(const struct row_view *view, size_t count, double samples, double all,
+		    bool fits, FILE *out);
 
 #endif

@@ -7,12 +7,15 @@
 
 #include "profile/thread_state.h"
 #include "report/columns.h"
-#include "report/row_fields.h"
+#include "report/rows.h"
 #include "report/text.h"
+#include "report/work.h"
+#include "util/order.h"
 #include "util/sum.h"
 
 /* Narrower terminals have no image beside the function. */
-#define NARROW 100
+#define NARROW	   100
+#define ROWS_LEAST 3 /* rows of each of two tables, even in a window of few lines */
 
 /* As --by wait, of waits alone, and by whom they were for, or else by who ended them. */
 static const struct row_view view = { "wait", "rows",
@@ -25,6 +28,12 @@ struct waits {
 	size_t count;
 	int64_t sum;	   /* of all states */
 	bool has_no_image; /* there is no room for it */
+};
+
+struct work_table {
+	const struct profile *p;
+	struct work work;
+	int64_t sum; /* of all states */
 };
 
 bool states_are_first(const struct profile *p, const struct rows_options *rows)
@@ -43,14 +52,8 @@ static enum thread_state state_of(const struct row *row)
 	return thread_state_of(row->key->state ?: "", &reason, &size);
 }
 
-static int compare_waits(const void *one, const void *other)
-{
-	const struct row *a = *(const struct row *const *)one;
-	const struct row *b = *(const struct row *const *)other;
-	int order = (state_of(a) == THREAD_IDLE) - (state_of(b) == THREAD_IDLE);
-
-	return order ?: rows_compare(a, b);
-}
+ORDER(compare_waits, struct row *const,
+      COMPARE(state_of(*a) == THREAD_IDLE, state_of(*b) == THREAD_IDLE) ?: rows_compare(*a, *b))
 
 /* Returns 0 or -ENOMEM; call free_waits() in any case. */
 static int collect_waits(struct waits *w, const struct profile *p,
@@ -107,37 +110,53 @@ static int print_busiest(const struct profile *p, const struct rows_options *o, 
 	struct rows r;
 	int err = rows_collect(&r, p, &functions);
 
-	if (!err && r.count && r.rows->counts->self) {
-		fprintf(out, "%.0f %% of the samples in ",
-			(double)r.rows->counts->self * 100 / (double)r.columns->samples);
-		text_print(r.rows->name, out);
-	}
+	if (!err && r.count && r.rows->counts->self)
+		text_printf(out, "%.0f %% of the samples in %s",
+			    (double)r.rows->counts->self * 100 / (double)r.columns->samples,
+			    r.rows->name);
 	rows_free(&r);
 	return err;
 }
 
-static int compare_reasons(const void *a, const void *b, void *state)
+/* The function that has most of what threads waited for a reason, in this state; or NULL. */
+static const char *main_place(const struct waits *w, int state, const struct thread_reason *r)
 {
-	const struct thread_reason *x = a, *y = b;
+	const char *reason;
+	size_t size;
 
-	return compare_u64(y->states[*(int *)state], x->states[*(int *)state]);
+	for (size_t i = 0; i < w->count; i++) {
+		const struct row *row = w->list[i];
+
+		if ((int)thread_state_of(row->key->state, &reason, &size) == state && reason &&
+		    size == r->size && strncmp(reason, r->name, size) == 0)
+			return row->name[0] != '[' &&
+					       row->counts->self > (int64_t)(r->states[state] / 2)
+				       ? row->name
+				       : NULL;
+	}
+	return NULL;
 }
 
-/* For what threads waited in a state, the longest first: "lock 2.97, sleep 1.20". */
-static void print_reasons(struct thread_times *times, int state, FILE *out)
+/* For what threads waited in a state, and where most: "lock 2.97 (reserve), sleep 1.20". */
+static void print_reasons(const struct waits *w, struct thread_times *times, int state, FILE *out)
 {
 	const char *gap = "";
 
-	qsort_r(times->reasons, times->reason_count, sizeof(*times->reasons), compare_reasons,
-		&state);
+	thread_times_sort(times, state);
 	for (size_t i = 0; i < times->reason_count; i++) {
 		const struct thread_reason *r = &times->reasons[i];
+		const char *place = i ? NULL : main_place(w, state, r);
 
 		/* Less is 0.00, or no help. */
 		if (r->states[state] < 5000000 || r->states[state] < times->states[state] / 100)
 			break;
 		fprintf(out, "%s%.*s %.2f", gap, (int)r->size, r->name,
 			(double)r->states[state] / 1e9);
+		if (place) {
+			fputs(" (", out);
+			text_print(place, out);
+			fputc(')', out);
+		}
 		gap = ", ";
 	}
 }
@@ -145,7 +164,7 @@ static void print_reasons(struct thread_times *times, int state, FILE *out)
 static int print_state(const char *name, uint64_t ns, uint64_t all_ns, char *about,
 		       unsigned int width, FILE *out)
 {
-	char percent[TEXT_PERCENT_SIZE], *visible = text_visible(about), *comma;
+	char percent[TEXT_PERCENT_SIZE], *visible = text_visible(about);
 	unsigned int columns, room;
 
 	if (!visible)
@@ -153,12 +172,8 @@ static int print_state(const char *name, uint64_t ns, uint64_t all_ns, char *abo
 	text_percent(percent, (double)ns, (double)all_ns);
 	columns = fprintf(out, "%-8s  %9.3f s  %6s %%", name, (double)ns / 1e9, percent);
 	room = width > columns + 6 ? width - columns - 2 : 4;
-	if (width && text_columns(visible) > room) {
-		/* Without the last reasons. */
-		while (text_columns(visible) > room && (comma = strrchr(visible, ',')))
-			*comma = '\0';
-		text_shorten_line(visible, room);
-	}
+	if (width)
+		text_shorten_list(visible, room);
 	fprintf(out, "%s%s\n", *visible ? "  " : "", visible);
 	free(visible);
 	return 0;
@@ -166,7 +181,7 @@ static int print_state(const char *name, uint64_t ns, uint64_t all_ns, char *abo
 
 /* A line for each state. By the account of threads, which is exact, if there is one. */
 static int print_states(const struct profile *p, const struct report_table_options *o,
-			size_t *lines, FILE *out)
+			const struct waits *w, FILE *out)
 {
 	const struct profile_wall wall = profile_wall_sum(p);
 	struct thread_times times;
@@ -195,47 +210,87 @@ static int print_states(const struct profile *p, const struct report_table_optio
 		else if (state == THREAD_RUNNABLE)
 			fputs("no free CPU", text);
 		else
-			print_reasons(&times, state, text);
+			print_reasons(w, &times, state, text);
 		if (fclose(text))
 			err = -ENOMEM;
 		err = err
 			      ?: print_state(thread_state_names[state], times.states[state], all_ns,
 					     about, o->width, out);
 		free(about);
-		++*lines;
 	}
-	if (!err && wall.unknown_ns >= REPORT_UNKNOWN_NS) {
+	if (!err && wall.unknown_ns >= REPORT_UNKNOWN_NS)
 		err = print_state("unknown", wall.unknown_ns, all_ns, "", o->width, out);
-		++*lines;
-	}
 	return err;
 }
 
-int states_print(const struct profile *p, const struct report_table_options *o, size_t limit,
-		 size_t *lines, FILE *out)
+static void work_columns(struct columns *c, const void *context, size_t number)
+{
+	const struct work_table *t = context;
+	const struct work_row *row = number < t->work.count ? &t->work.rows[number] : NULL;
+	const unsigned int text = COLUMN_NAMES | COLUMN_TEXT;
+
+	LOOKS(c, .hot = table_is_hot(row->ns, t->sum));
+	COLUMN(c, "wall s", NULL, COLUMN_NS, row->ns);
+	COLUMN(c, "wall%", NULL, COLUMN_HOT, column_share(row->ns, t->sum));
+	COLUMN(c, "function", NULL, text, t->p->functions[row->function].name);
+	COLUMN(c, "image", NULL, text | COLUMN_PATH | COLUMN_OPTIONAL, text_basename(row->image));
+	COLUMN(c, "states", NULL, text | COLUMN_WHOLE, row->states);
+}
+
+/* A table of the first rows and what the others have. Returns 0 or -ENOMEM. */
+static int print_work(const struct work_table *w, const struct report_table_options *o,
+		      size_t count, FILE *out)
+{
+	int64_t rest = 0;
+
+	for (size_t i = count; i < w->work.count; i++)
+		add_i64(&rest, w->work.rows[i].ns);
+	if (!count)
+		return 0;
+	if (table_print(work_columns, w, count, o->width, o->color, out))
+		return -ENOMEM;
+	row_print_rest(row_views, w->work.count - count, (double)rest, (double)w->sum, o->fits,
+		       out);
+	fputc('\n', out);
+	return 0;
+}
+
+int states_print(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
 	struct waits w = { .has_no_image = o->width && o->width < NARROW };
-	struct table t = {
-		.describe = wait_columns,
-		.context = &w,
-		.width = o->width,
-		.color = o->color,
-	};
+	struct work_table work = { .p = p };
+	/* Of a terminal, without four lines of states, one between, and the second table's header.
+	 */
+	const size_t all = o->limit > 7 + 2 * ROWS_LEAST ? o->limit - 7 : 2 * ROWS_LEAST;
+	size_t rows = o->limit ?: SIZE_MAX, shown;
 	int64_t rest = 0;
-	int err = collect_waits(&w, p, o);
+	int err = collect_waits(&w, p, o) ?: work_collect(&work.work, p, o->width / 2);
 
-	err = err ?: print_states(p, o, lines, out);
+	work.sum = w.sum;
+	err = err ?: print_states(p, o, &w, out);
+	while (work.work.count &&
+	       (double)work.work.rows[work.work.count - 1].ns * 100 < (double)w.sum * o->percent)
+		free(work.work.rows[--work.work.count].states);
+	/* What one table does not need is for the other. */
+	if (!err && o->fits && o->limit)
+		rows = w.count < all / 2 ? all - w.count : all / 2;
+	if (rows > work.work.count)
+		rows = work.work.count;
+	err = err ?: print_work(&work, o, rows, out);
 	if (err || !w.count)
 		goto out;
-	t.row_count = limit && limit < w.count ? limit : w.count;
-	err = table_print(&t, out);
-	for (size_t i = t.row_count; i < w.count; i++)
+	shown = o->limit ?: w.count;
+	if (o->fits && o->limit)
+		shown = all - rows;
+	if (shown > w.count)
+		shown = w.count;
+	err = table_print(wait_columns, &w, shown, o->width, o->color, out);
+	for (size_t i = shown; i < w.count; i++)
 		add_i64(&rest, w.list[i]->counts->self);
 	if (!err)
-		row_print_rest(&view, w.count - t.row_count, (double)rest, (double)w.sum, o->fits,
-			       out);
-	*lines += 1 + t.row_count + (t.row_count < w.count);
+		row_print_rest(&view, w.count - shown, (double)rest, (double)w.sum, o->fits, out);
 out:
+	work_free(&work.work);
 	free_waits(&w);
 	return err;
 }
@@ -246,12 +301,8 @@ int states_json(const struct profile *p, const struct report_table_options *o,
 	struct waits waits = { 0 };
 	int err = collect_waits(&waits, p, o);
 
-	if (!err) {
-		json_begin_list(w, "waits");
-		for (size_t i = 0; i < report_rows(o, waits.count) && !w->err; i++)
-			json_element(w, columns_json(wait_columns, &waits, i));
-		json_end_list(w);
-	}
+	if (!err)
+		columns_list(w, "waits", wait_columns, &waits, report_rows(o, waits.count));
 	free_waits(&waits);
 	return err;
 }

@@ -7,19 +7,16 @@
 
 /*
  * Where the time of threads went, for the first screen of a recording with waits: a line for each
- * state, then the waits by state, reason, the function that waits (`--by wait`) and whom they were
- * for or who ended them, those that are idle behind all others.
+ * state, then struct work of the program's own functions, then the waits by state, reason, the
+ * function that waits (`--by wait`) and whom they were for or who ended them, those that are idle
+ * behind all others.
  */
 
 /* True if that belongs before a table of this profile: of samples by function, all of them. */
 bool states_are_first(const struct profile *p, const struct rows_options *rows);
 
-/*
- * Prints them. limit: rows of waits; 0: all. o: the rest. Adds the lines that it printed to *lines.
- * Returns 0 or -ENOMEM.
- */
-int states_print(const struct profile *p, const struct report_table_options *o, size_t limit,
-		 size_t *lines, FILE *out);
+/* Prints them, in place of a table of samples. Returns 0 or -ENOMEM. */
+int states_print(const struct profile *p, const struct report_table_options *o, FILE *out);
 
 /* Adds the waits as the list "waits". Returns 0 or -ENOMEM. */
 int states_json(const struct profile *p, const struct report_table_options *o,

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +10,14 @@
 #include "profile/pc_name.h"
 #include "profile/thread_state.h"
 #include "report/chance.h"
-#include "report/cost.h"
+#include "report/totals.h"
 #include "report/rows.h"
-#include "report/stack_ends.h"
+#include "report/states.h"
 #include "report/text.h"
 #include "symbol/package.h"
 #include "symbol/runtime.h"
 #include "symbol/symbol.h"
+#include "util/order.h"
 #include "util/sum.h"
 
 /* An interpreter gets a line if it has at least 1 in this many samples. Bound: pace. */
@@ -52,11 +52,9 @@ static void print_lengths(const struct profile *p, const char *prefix, const cha
 {
 	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
 
-	fputs(prefix, line->out);
-	if (target) {
-		text_print(target, line->out);
+	text_printf(line->out, "%s%s", prefix, target ?: "");
+	if (target)
 		line->gap = ": ";
-	}
 	if (duration_ns) {
 		begin_part(line);
 		fprintf(line->out, "%.2f s", in_seconds(duration_ns));
@@ -122,8 +120,7 @@ static void print_lost(const struct profile *p, FILE *out)
 		if (!t->lost[i].count)
 			continue;
 		begin_part(&line);
-		text_print(t->lost[i].cause, out);
-		fprintf(out, " %" PRIu64, t->lost[i].count);
+		text_printf(out, "%s %" PRIu64, t->lost[i].cause, t->lost[i].count);
 		any = true;
 	}
 	fputs(any ? ")" : "", out);
@@ -153,14 +150,6 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 	account_say(&t->account, false, prefix, out);
 }
 
-static int compare_reasons(const void *a, const void *b, void *state)
-{
-	uint64_t x = ((const struct thread_reason *)a)->states[*(const int *)state];
-	uint64_t y = ((const struct thread_reason *)b)->states[*(const int *)state];
-
-	return (x < y) - (x > y);
-}
-
 /*
  * Prints for what threads waited:
  * waits: blocked 1.2 s (child 1.1, disk 0.1); idle 20.0 s (poll 20.0)
@@ -186,8 +175,7 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 			in_seconds(times.states[state]));
 		told_ns += times.states[state];
 		before = "; ";
-		qsort_r(times.reasons, times.reason_count, sizeof(*times.reasons), compare_reasons,
-			&state);
+		thread_times_sort(&times, state);
 		for (size_t i = 0; i < times.reason_count && times.reasons[i].states[state]; i++) {
 			const struct thread_reason *r = &times.reasons[i];
 
@@ -254,13 +242,8 @@ static void print_wall(const struct profile *p, const char *prefix, FILE *out)
 	fputc('\n', out);
 }
 
-static int compare_throttled(const void *one, const void *other)
-{
-	const struct profile_throttled *const *a = one, *const *b = other;
-
-	return compare_u64((*b)->throttled_ns, (*a)->throttled_ns)
-		       ?: strcmp((*a)->cgroup, (*b)->cgroup);
-}
+ORDER(compare_throttled, struct profile_throttled *const,
+      COMPARE((*b)->throttled_ns, (*a)->throttled_ns) ?: strcmp((*a)->cgroup, (*b)->cgroup))
 
 /* The control groups that are named, at most. */
 #define THROTTLED_SHOWN 5
@@ -287,9 +270,11 @@ static int print_throttled(const struct profile *p, const char *prefix, FILE *ou
 			add_u64(&rest_ns, g->throttled_ns);
 			continue;
 		}
-		fprintf(out, "%sthrottled by quota: %.3f s in %" PRIu64 " of %" PRIu64 " periods, ",
-			prefix, in_seconds(g->throttled_ns), g->throttled_periods, g->periods);
-		text_print(g->cgroup, out);
+		text_printf(out,
+			    "%sthrottled by quota: %.3f s in %" PRIu64 " of %" PRIu64
+			    " periods, %s",
+			    prefix, in_seconds(g->throttled_ns), g->throttled_periods, g->periods,
+			    g->cgroup);
 		if (g->quota_ns)
 			fprintf(out, " (cpu.max %" PRIu64 " %" PRIu64 ")\n", g->quota_ns / 1000,
 				g->every_ns / 1000);
@@ -349,6 +334,19 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 	fputc('\n', out);
 }
 
+/* Ends a line with the values that could be shown instead. */
+static void print_others(const struct profile *p, size_t shown, FILE *out)
+{
+	struct line others = { out, "; --value takes " };
+
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (i != shown) {
+			begin_part(&others);
+			text_print(p->value_types[i].type, out);
+		}
+	fputs(p->value_type_count > 1 ? ", too\n" : "\n", out);
+}
+
 /*
  * Prints which value is shown, unless it is "samples", as readers expect, or has no name; and the
  * sum of each event, if there are several. Returns 0 or -ENOMEM.
@@ -356,7 +354,7 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 static int print_values(const struct profile *p, const char *value, const char *prefix, FILE *out)
 {
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values)), count;
-	struct line others = { out, "; --value takes " }, events = { out, "events: " };
+	struct line events = { out, "events: " };
 	const struct profile_value_type *types = p->value_types;
 	size_t shown = profile_value(p, value);
 	char *title;
@@ -370,16 +368,9 @@ static int print_values(const struct profile *p, const char *value, const char *
 			free(values);
 			return -ENOMEM;
 		}
-		fprintf(out, "%svalue: ", prefix);
-		text_print(title, out);
+		text_printf(out, "%svalue: %s", prefix, title);
 		free(title);
-		for (size_t i = 0; i < p->value_type_count; i++) {
-			if (i == shown)
-				continue;
-			begin_part(&others);
-			text_print(types[i].type, out);
-		}
-		fputs(p->value_type_count > 1 ? ", too\n" : "\n", out);
+		print_others(p, shown, out);
 	}
 	count = rows_values(p, value, values);
 	if (count > 1)
@@ -391,8 +382,7 @@ static int print_values(const struct profile *p, const char *value, const char *
 		for (size_t s = 0; s < p->sample_count; s++)
 			add_i64(&sum, p->values[s * p->value_type_count + values[i]]);
 		begin_part(&events);
-		text_print(type->type, out);
-		fprintf(out, " %" PRId64, sum);
+		text_printf(out, "%s %" PRId64, type->type, sum);
 		if (type->period)
 			fprintf(out, " (1 of %" PRIu64 ")", type->period);
 	}
@@ -455,24 +445,12 @@ struct unnamed {
 	uint64_t all;
 };
 
-static int compare_unnamed(const void *one, const void *other)
-{
-	const struct unnamed *a = one, *b = other;
-
-	/* If equal, in the profile's order. */
-	return compare_u64(b->samples, a->samples) ?: (a->image > b->image) - (a->image < b->image);
-}
+/* If equal, in the profile's order. */
+ORDER(compare_unnamed, struct unnamed, MOST(samples) ?: LEAST(image))
 
 /* Texts of a profile are interned: equal ones are the same pointer. */
-static int compare_image_names(const void *one, const void *other)
-{
-	const struct profile_image *a = ((const struct unnamed *)one)->image;
-	const struct profile_image *b = ((const struct unnamed *)other)->image;
-	int order = compare_u64((uintptr_t)a->path, (uintptr_t)b->path);
-
-	order = order ?: compare_u64((uintptr_t)a->unnamed, (uintptr_t)b->unnamed);
-	return order ?: (a > b) - (a < b);
-}
+ORDER(compare_image_names, struct unnamed,
+      LEAST(image->path) ?: LEAST(image->unnamed) ?: LEAST(image))
 
 /* Arguments of all lines of report_unnamed(). */
 struct unnamed_lines {
@@ -502,14 +480,10 @@ static void print_share(const struct unnamed_lines *l, uint64_t part, const char
 		fprintf(l->out, "%.3f s", part / 1e9);
 	else
 		fprintf(l->out, "%" PRIu64, part);
-	if (!is_count && strcmp(t->unit, "nanoseconds") != 0) {
-		fputc(' ', l->out);
-		text_print(t->unit, l->out);
-	}
-	if (!is_samples) {
-		fputs(" of ", l->out);
-		text_print(t->type, l->out);
-	}
+	if (!is_count && strcmp(t->unit, "nanoseconds") != 0)
+		text_printf(l->out, " %s", t->unit);
+	if (!is_samples)
+		text_printf(l->out, " of %s", t->type);
 	fprintf(l->out, " (%s %%) %s", percent, what);
 }
 
@@ -517,12 +491,9 @@ static void print_share(const struct unnamed_lines *l, uint64_t part, const char
 static void print_part(const struct unnamed_lines *l, const struct profile_image *image,
 		       uint64_t part, const char *what, const char *why)
 {
-	fputs(l->prefix, l->out);
-	text_print(text_basename(image->path), l->out);
+	text_printf(l->out, "%s%s", l->prefix, text_basename(image->path));
 	print_share(l, part, what);
-	fputs(": ", l->out);
-	text_print(why, l->out);
-	fputc('\n', l->out);
+	text_printf(l->out, ": %s\n", why);
 }
 
 /* Prints the first UNNAMED_MAX images with their reasons, and the sum of the others. */
@@ -535,7 +506,7 @@ static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *i
 		if (!images[i].samples || !images[i].image->unnamed)
 			continue;
 		if (named < UNNAMED_MAX) {
-			print_part(l, images[i].image, images[i].samples, "without a name",
+			print_part(l, images[i].image, images[i].samples, "without symbols",
 				   images[i].image->unnamed);
 			named++;
 		} else {
@@ -546,7 +517,7 @@ static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *i
 	if (!more)
 		return;
 	fprintf(l->out, "%s%zu more image%s", l->prefix, more, more == 1 ? "" : "s");
-	print_share(l, rest, "without a name");
+	print_share(l, rest, "without symbols");
 	fputc('\n', l->out);
 }
 
@@ -649,16 +620,16 @@ int report_unnamed(const struct profile *p, const char *value, bool packages, co
 	return 0;
 }
 
-/* --- For a person at a terminal: three lines, and three causes --- */
+/* --- For a person at a terminal: where the time went, and what is wrong --- */
 
-#define BRIEF_LINES   3
-#define BRIEF_COLUMNS 80 /* of the first line, unless one name is longer */
+#define BRIEF_COLUMNS  80 /* of a line, unless one name is longer */
+#define TARGET_COLUMNS 32
 /*
  * Bound: caller: functions and causes in a summary; then: further ones are left out; seen: not
  * seen.
  */
 #define MOSTLY_MAX   9 /* functions that a person would look at */
-#define CAUSES_SHOWN 3
+#define CAUSES_SHOWN 2
 /* Bound: as MOSTLY_MAX. */
 #define CAUSES_MAX 32
 /* Of the samples: what has less is for -v. Bound: pace. */
@@ -671,22 +642,10 @@ struct image_share {
 	size_t first, functions; /* its rows, in `rows`: most samples first */
 };
 
-static int compare_row_images(const void *one, const void *other)
-{
-	const struct row *a = *(const struct row *const *)one;
-	const struct row *b = *(const struct row *const *)other;
+ORDER(compare_row_images, struct row *const,
+      strcmp((*a)->key->image, (*b)->key->image) ?: COMPARE(*a, *b))
 
-	return strcmp(a->key->image, b->key->image) ?: (a > b) - (a < b);
-}
-
-static int compare_shares(const void *one, const void *other)
-{
-	const struct image_share *a = one, *b = other;
-
-	if (a->self != b->self)
-		return a->self > b->self ? -1 : 1;
-	return strcmp(a->path, b->path);
-}
+ORDER(compare_shares, struct image_share, MOST(self) ?: strcmp(a->path, b->path))
 
 /* How many functions have two thirds of an image's samples: ", mostly 3 functions", ", mostly f".
  */
@@ -785,12 +744,9 @@ int report_where(const struct profile *p, const struct rows_options *o, const ch
 			break;
 		}
 		fprintf(text, "%s%.0f %%", !i ? "" : i == 1 && many ? "; " : ", ", percent);
-		if (!i && strcmp(type, "samples") != 0) {
-			fputs(" of ", text);
-			text_print(type, text);
-		}
-		fputs(" in ", text);
-		text_print(name, text);
+		if (!i && strcmp(type, "samples") != 0)
+			text_printf(text, " of %s", type);
+		text_printf(text, " in %s", name);
 		if (!i && percent >= 50) {
 			many = true;
 			err = print_functions(rows + image->first, image->functions, image->self,
@@ -824,43 +780,28 @@ struct causes {
 	int err;
 };
 
-/* Begins a cause's text, to be fclose()d; NULL: it matters too little, there is no room or memory.
- */
-static FILE *open_cause(struct causes *c, double part, double whole)
-{
-	struct cause *cause = &c->list[c->count];
-	FILE *out;
-
-	if (!(whole > 0) || part < whole * CAUSE_SHARE || c->count == CAUSES_MAX)
-		return NULL;
-	*cause = (struct cause){ .share = part / whole };
-	out = open_memstream(&cause->text, &cause->size);
-	if (out)
-		c->count++;
-	else
-		c->err = -ENOMEM;
-	return out;
-}
-
-static void close_cause(struct causes *c, FILE *out)
-{
-	if (fclose(out))
-		c->err = -ENOMEM;
-}
-
-/* A cause of a few words and numbers. */
+/* Adds a cause, unless it matters too little or there is no room. */
 __attribute__((format(printf, 4, 5))) static void add_cause(struct causes *c, double part,
 							    double whole, const char *format, ...)
 {
-	FILE *out = open_cause(c, part, whole);
+	struct cause *cause = &c->list[c->count];
 	va_list arguments;
+	FILE *out;
 
-	if (!out)
+	if (!(whole > 0) || part < whole * CAUSE_SHARE || c->count == CAUSES_MAX)
 		return;
+	*cause = (struct cause){ .share = part / whole };
+	out = open_memstream(&cause->text, &cause->size);
+	if (!out) {
+		c->err = -ENOMEM;
+		return;
+	}
+	c->count++;
 	va_start(arguments, format);
-	vfprintf(out, format, arguments);
+	text_vprintf(out, format, arguments);
 	va_end(arguments);
-	close_cause(c, out);
+	if (fclose(out))
+		c->err = -ENOMEM;
 }
 
 /* Images without names are one cause if a debug package helps, else one by reason. */
@@ -868,8 +809,8 @@ static void add_unnamed(struct causes *c, const struct unnamed *images, size_t c
 {
 	char command[PACKAGE_COMMAND_SIZE];
 	struct unnamed total = { 0 };
+	char others_text[48] = "";
 	size_t stripped = 0;
-	FILE *out;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct unnamed *u = &images[i];
@@ -893,29 +834,21 @@ static void add_unnamed(struct causes *c, const struct unnamed *images, size_t c
 			others += j > i;
 			add_u64(&samples, images[j].samples);
 		}
-		out = first ? open_cause(c, samples, sum) : NULL;
-		if (!out)
-			continue;
-		text_print(text_basename(u->image->path), out);
-		if (others)
-			fprintf(out, " and %zu other%s", others, others == 1 ? "" : "s");
-		fprintf(out, " without names: %.0f %%: ", 100. * samples / sum);
-		text_print(reason, out);
-		close_cause(c, out);
+		snprintf(others_text, sizeof(others_text), " and %zu other%s", others,
+			 others == 1 ? "" : "s");
+		if (first)
+			add_cause(c, samples, sum, "%s%s without symbols: %.0f %%: %s",
+				  text_basename(u->image->path), others ? others_text : "",
+				  100. * samples / sum, reason);
 	}
-	out = open_cause(c, total.samples, sum);
-	if (!out)
+	if (!stripped || total.samples < sum * CAUSE_SHARE)
 		return;
-	if (stripped == 1) {
-		text_print(text_basename(total.image->path), out);
-		fputs(" without symbols", out);
-	} else {
-		fprintf(out, "%zu images without symbols", stripped);
-	}
 	find_packages(images, count, command);
-	fprintf(out, ": %.0f %%: %s", 100. * total.samples / sum,
-		*command ? command : "debug packages or --debuginfod have them");
-	close_cause(c, out);
+	snprintf(others_text, sizeof(others_text), "%zu images", stripped);
+	add_cause(c, total.samples, sum, "%s without symbols: %.0f %%: %s",
+		  stripped == 1 ? text_basename(total.image->path) : others_text,
+		  100. * total.samples / sum,
+		  *command ? command : "debug packages or --debuginfod have them");
 }
 
 static void find_causes(struct causes *c, const struct profile *p, size_t value)
@@ -925,7 +858,7 @@ static void find_causes(struct causes *c, const struct profile *p, size_t value)
 	size_t delay = profile_find_sum(p, PROFILE_SUM_DELAY);
 	uint64_t sum, missing, throttled_ns = 0;
 	struct unnamed *images = count_unnamed(p, value, &sum);
-	FILE *out;
+	char others[48];
 
 	if (!images) {
 		c->err = -ENOMEM;
@@ -939,13 +872,10 @@ static void find_causes(struct causes *c, const struct profile *p, size_t value)
 
 		if (u->all && u->all >= sum / INTERPRETER_SHARE)
 			why = runtime_interpreter(p, u->image - p->images, hint);
-		out = why ? open_cause(c, u->all, sum) : NULL;
-		if (!out)
-			continue;
-		text_print(text_basename(u->image->path), out);
-		fprintf(out, ": %.0f %% in C functions of the interpreter: ", 100. * u->all / sum);
-		text_print(why, out);
-		close_cause(c, out);
+		if (why)
+			add_cause(c, u->all, sum,
+				  "%s: %.0f %% in C functions of the interpreter: %s",
+				  text_basename(u->image->path), 100. * u->all / sum, why);
 	}
 	free(images);
 
@@ -970,15 +900,12 @@ static void find_causes(struct causes *c, const struct profile *p, size_t value)
 		if (!most || t->throttled[i].throttled_ns > most->throttled_ns)
 			most = &t->throttled[i];
 	}
-	out = most ? open_cause(c, throttled_ns, t->cpu_ns + throttled_ns) : NULL;
-	if (out) {
-		fprintf(out, "throttled by quota: %.3f s, ", in_seconds(throttled_ns));
-		text_print(most->cgroup, out);
-		if (t->throttled_count > 1)
-			fprintf(out, " and %zu other%s", t->throttled_count - 1,
-				t->throttled_count == 2 ? "" : "s");
-		close_cause(c, out);
-	}
+	snprintf(others, sizeof(others), " and %zu other%s", t->throttled_count - 1,
+		 t->throttled_count == 2 ? "" : "s");
+	if (most)
+		add_cause(c, throttled_ns, t->cpu_ns + throttled_ns,
+			  "throttled by quota: %.3f s, %s%s", in_seconds(throttled_ns),
+			  most->cgroup, t->throttled_count > 1 ? others : "");
 	if (delay < p->value_type_count && t->cpu_ns) {
 		int64_t waited_ns = profile_total(p, PROFILE_DELAY_TYPE);
 
@@ -990,146 +917,220 @@ static void find_causes(struct causes *c, const struct profile *p, size_t value)
 	}
 }
 
-static int compare_causes(const void *one, const void *other)
-{
-	const struct cause *a = one, *b = other;
+ORDER(compare_causes, struct cause, MOST(share) ?: strcmp(a->text, b->text))
 
-	if (a->share != b->share)
-		return a->share > b->share ? -1 : 1;
-	return strcmp(a->text, b->text);
+/* Three digits or so, which nothing beside them needs more of. */
+static void print_seconds(uint64_t ns, FILE *out)
+{
+	double s = in_seconds(ns);
+
+	fprintf(out, "%.*f s", s < 9.995 ? 2 : s < 99.95 ? 1 : 0, s);
+}
+
+/* For how long the threads were in each state; what they waited for is known of `waits` alone. */
+struct brief_times {
+	uint64_t threads, wall_ns; /* 0: unknown */
+	uint64_t on_cpu_ns, runnable_ns, blocked_ns, idle_ns, unknown_ns;
+	bool waits;
+};
+
+static struct brief_times brief_times(const struct profile *p)
+{
+	const struct profile_totals *t = &p->totals;
+	const struct profile_wall wall = profile_wall_sum(p);
+	const uint64_t known_ns = t->cpu_ns + t->runnable_ns;
+	struct brief_times times = { .on_cpu_ns = t->cpu_ns };
+
+	/* What was selected of them is no part of all. */
+	if (p->wall_count && !p->all_samples)
+		return (struct brief_times){
+			wall.threads,	 wall.wall_ns, wall.on_cpu_ns,	wall.runnable_ns,
+			wall.blocked_ns, wall.idle_ns, wall.unknown_ns, t->waits,
+		};
+	/* Of a sum with recordings that do not have it, it would be less. */
+	if (t->wall_ns < known_ns - known_ns / 50)
+		return times;
+	times.threads = t->threads;
+	times.wall_ns = t->wall_ns;
+	times.runnable_ns = t->runnable_ns;
+	times.blocked_ns = t->wall_ns > known_ns ? t->wall_ns - known_ns : 0;
+	return times;
+}
+
+/* Prints the states, of one thread in percent, of several in seconds. */
+static void print_states(const struct brief_times *t, FILE *out)
+{
+	const struct {
+		const char *name;
+		uint64_t ns;
+		const char *why;
+	} states[] = {
+		{ "on CPU", t->on_cpu_ns, "" },
+		{ "runnable", t->runnable_ns, " (no free CPU)" },
+		{ t->waits ? "blocked" : "sleeping", t->blocked_ns, "" },
+		{ "idle", t->idle_ns, "" },
+		{ "unknown", t->unknown_ns, "" },
+	};
+	struct line line = { out, "" };
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+		/* Of many threads that sleep, little CPU time is not nothing. */
+		if (states[i].ns <= (i || t->threads == 1 ? t->wall_ns / 200 : 0))
+			continue;
+		begin_part(&line);
+		fprintf(out, "%s ", states[i].name);
+		if (t->threads == 1)
+			fprintf(out, "%.0f %%", 100. * states[i].ns / t->wall_ns);
+		else
+			print_seconds(states[i].ns, out);
+		fputs(states[i].why, out);
+	}
 }
 
 /*
- * Prints "" or "in all: ", the time, the CPU time and the rate in one short line; of how many
- * threads, if lines of their states follow.
+ * "busy (PID 17113), 1 thread, 4.0 s: on CPU 32 %, runnable 68 % (no free CPU)", in two lines if
+ * one is too short; where times of threads are unknown "container web, 4.0 s: on CPU 0.59 s (0.15
+ * of 2 CPUs)"; above a table that begins with the states "lockd (PID 17118), 7 threads, 4.0 s (28.1
+ * thread seconds)".
  */
-static void print_brief_run(const struct profile *p, const char *prefix, const char *target,
-			    bool states, FILE *out)
+static int print_times(const struct profile *p, const char *prefix, const char *target, bool states,
+		       FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
-	double hz = profile_hz(p);
-	double reached = t->known && t->cpu_ns ? (double)t->ticks / in_seconds(t->cpu_ns) : hz;
-	struct line line = { out, "" };
+	const struct brief_times times = brief_times(p);
+	const double s = in_seconds(p->all_duration_ns ?: p->duration_ns);
+	char *texts[2] = { NULL, NULL }, *name = text_visible(target);
+	size_t sizes[2];
+	FILE *whose = open_memstream(&texts[0], &sizes[0]);
+	FILE *what = open_memstream(&texts[1], &sizes[1]);
+	int err = name && whose && what ? 0 : -ENOMEM;
 
-	const struct profile_wall wall = profile_wall_sum(p);
-
-	print_lengths(p, prefix, target, !states, &line);
-	if (states && wall.threads) {
-		begin_part(&line);
-		fprintf(out, "%" PRIu64 " thread%s (%.2f thread seconds)", wall.threads,
-			wall.threads == 1 ? "" : "s", in_seconds(wall.wall_ns));
+	if (!err) {
+		text_shorten_path(name, TARGET_COLUMNS);
+		fprintf(whose, "%s%s", prefix, name);
+		if (times.threads)
+			fprintf(whose, ", %" PRIu64 " thread%s", times.threads,
+				times.threads == 1 ? "" : "s");
+		if (s > 0)
+			fprintf(whose, ", %.*f s", s < 0.95 ? 2 : 1, s);
+		if (states)
+			fprintf(whose, " (%.1f thread seconds)", in_seconds(times.wall_ns));
 	}
-	if (hz > 0) {
-		begin_part(&line);
-		fprintf(out, "%.0f Hz", hz);
-		/* More than chance and the kernel's account of the time do. */
-		if (reached < hz * 0.8 && rate_is_missed(t, hz))
-			fprintf(out, " asked, %.0f Hz reached", reached);
+	if (!err && !states && times.wall_ns) {
+		print_states(&times, what);
+	} else if (!err && !states && times.on_cpu_ns) {
+		fputs("on CPU ", what);
+		print_seconds(times.on_cpu_ns, what);
+		if (s > 0)
+			fprintf(what, " (%.2f", in_seconds(times.on_cpu_ns) / s);
+		if (s > 0 && t->machine_ns)
+			fprintf(what, " of %.0f", in_seconds(t->machine_ns) / s);
+		fputs(s > 0 ? " CPUs)" : "", what);
 	}
-	fputc('\n', out);
+	if ((whose && fclose(whose)) || (what && fclose(what)))
+		err = -ENOMEM;
+	if (!err)
+		fprintf(out, "%s%s%s\n", texts[0],
+			!*texts[1] ? ""
+			: text_columns(texts[0]) + strlen(": ") + text_columns(texts[1]) >
+					BRIEF_COLUMNS
+				? ":\n  "
+				: ": ",
+			texts[1]);
+	free(name);
+	free(texts[0]);
+	free(texts[1]);
+	return err;
 }
 
-/* The account without what is 0, and the cost: "ticks 9 = counted 9 + lost 0; cost 0.2 % of ..." */
-static void print_brief_account(const struct profile *p, const char *prefix, FILE *out)
+/*
+ * How many samples there are, what the account has beside them, and the cost:
+ * "131 samples at 99 Hz, none lost; cost 1.13 % of its CPU".
+ */
+static void print_samples(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
-	uint64_t lost = profile_lost(p);
-	bool exact = t->ticks == t->counted + t->out_of_range + t->excluded + lost;
+	const uint64_t lost = profile_lost(p), all = t->out_of_range + t->excluded + lost;
+	const uint64_t count = t->known ? t->counted : profile_amount(p).samples;
+	const double hz = profile_hz(p);
+	const bool events = t->known && !profile_has_clock(p);
 	double percent, own;
 
-	fprintf(out, "%s%ss %" PRIu64 " %s counted %" PRIu64, prefix, tick_word(p), t->ticks,
-		exact ? "=" : "!=", t->counted);
+	/* Why there is no tick is said where that is known. */
+	if (t->known ? !t->ticks : hz <= 0)
+		return;
+	fprintf(out, "%s%" PRIu64 " %s%s", prefix, count, events ? "event" : "sample",
+		count == 1 ? "" : "s");
+	/* Of a rate that is missed by more than chance and the kernel's account of the time do. */
+	if (hz > 0 && t->known && t->cpu_ns && rate_is_missed(t, hz) &&
+	    (double)t->ticks / in_seconds(t->cpu_ns) < hz * 0.8)
+		fprintf(out, " at %.0f Hz of %.0f", (double)t->ticks / in_seconds(t->cpu_ns), hz);
+	else if (hz > 0)
+		fprintf(out, " at %.0f Hz", hz);
 	if (t->out_of_range)
-		fprintf(out, " + out_of_range %" PRIu64, t->out_of_range);
+		fprintf(out, ", %" PRIu64 " out_of_range", t->out_of_range);
 	if (t->excluded)
-		fprintf(out, " + excluded %" PRIu64, t->excluded);
-	fputs(" + lost ", out);
-	print_lost(p, out);
+		fprintf(out, ", %" PRIu64 " excluded", t->excluded);
+	if (t->known && !lost)
+		fputs(", none lost", out);
+	if (lost) {
+		fputs(", lost ", out);
+		print_lost(p, out);
+	}
+	if (t->known && t->ticks != t->counted + all)
+		fprintf(out, ", but %" PRIu64 " %ss", t->ticks, tick_word(p));
 	if (cost_target_is_idle(p) && cost_machine_percent(p, &percent))
 		fprintf(out, "; cost %.2f %% of the machine's CPUs", percent);
-	else if (cost_cpu_percent(p, &percent) && cost_own_percent(p, &own))
-		fprintf(out, "; cost %.2f %% of its CPU, %.2f %% the recorder's", percent + own,
-			own);
 	else if (cost_cpu_percent(p, &percent))
-		fprintf(out, "; cost %.2f %% of its CPU", percent);
+		fprintf(out, "; cost %.2f %% of its CPU",
+			percent + (cost_own_percent(p, &own) ? own : 0));
 	else if (cost_machine_percent(p, &percent))
 		fprintf(out, "; cost %.2f %% of the machine's CPUs", percent);
 	fputc('\n', out);
 }
 
-int report_brief(const struct profile *p, const struct rows_options *rows, const char *prefix,
-		 const char *target, FILE *out, FILE *causes)
+int report_brief(const struct profile *p, const struct rows_options *rows, const char *target,
+		 bool above, FILE *out, FILE *below)
 {
-	const bool states = causes != NULL; /* what else is not lost can wait */
-	size_t value = profile_value(p, rows->value), lines = states ? BRIEF_LINES : 1, left = 0;
+	const size_t value = profile_value(p, rows->value);
 	const struct profile_value_type *type = &p->value_types[value];
-	const struct profile_totals *t = &p->totals;
-	const struct profile_wall wall = profile_wall_sum(p);
-	char all[256], percent[TEXT_PERCENT_SIZE];
+	const bool has_times = p->duration_ns || p->totals.cpu_ns;
+	const char *all = p->all_samples ? "in all: " : "";
+	char percent[TEXT_PERCENT_SIZE];
 	struct causes c = { 0 };
 
-	if (!states && report_where(p, rows, prefix, out))
-		return -ENOMEM;
-	snprintf(all, sizeof(all), "%s%s", prefix, p->all_samples ? "in all: " : "");
 	if (p->all_samples) {
-		struct profile_amount selected = profile_amount(p);
+		const struct profile_amount selected = profile_amount(p);
 
 		text_percent(percent, selected.samples, p->all_samples);
-		fprintf(out, "%sselected: %" PRIu64 " sample%s: %s %% of %" PRIu64 "\n", prefix,
+		fprintf(out, "selected: %" PRIu64 " sample%s: %s %% of %" PRIu64 "\n",
 			selected.samples, selected.samples == 1 ? "" : "s", percent,
 			p->all_samples);
-		lines++;
 	}
-	if (p->duration_ns || t->cpu_ns || profile_tick_ns(p)) {
-		print_brief_run(p, all, target, states, out);
-		lines++;
+	if (has_times && print_times(p, all, target, above && states_are_first(p, rows), out))
+		return -ENOMEM;
+	/* A table says so itself. */
+	if (!(has_times && above) && report_where(p, rows, "", out))
+		return -ENOMEM;
+	if (p->value_type_count > 1 && *type->type && strcmp(type->type, "samples") != 0) {
+		text_printf(out, "value: %s", type->type);
+		print_others(p, value, out);
 	}
-	if (lines < BRIEF_LINES && p->value_type_count > 1 && *type->type &&
-	    strcmp(type->type, "samples") != 0) {
-		struct line others = { out, "; --value takes " };
-
-		fprintf(out, "%svalue: ", prefix);
-		text_print(type->type, out);
-		for (size_t i = 0; i < p->value_type_count; i++)
-			if (i != value) {
-				begin_part(&others);
-				text_print(p->value_types[i].type, out);
-			}
-		fputs(", too\n", out);
-		lines++;
-	}
-	if (lines < BRIEF_LINES && p->wall_count) {
-		fprintf(out,
-			"%s%" PRIu64 " thread%s, %.2f s = on CPU %.2f + runnable %.2f + "
-			"blocked %.2f + idle %.2f",
-			prefix, wall.threads, wall.threads == 1 ? "" : "s",
-			in_seconds(wall.wall_ns), in_seconds(wall.on_cpu_ns),
-			in_seconds(wall.runnable_ns), in_seconds(wall.blocked_ns),
-			in_seconds(wall.idle_ns));
-		if (wall.unknown_ns >= REPORT_UNKNOWN_NS)
-			fprintf(out, " + unknown %.2f", in_seconds(wall.unknown_ns));
-		fputc('\n', out);
-		lines++;
-	}
-	/* A lost sample is never silent. */
-	if (t->known && (lines < BRIEF_LINES || profile_lost(p)))
-		print_brief_account(p, all, out);
-	account_say(&t->account, true, all, out);
+	print_samples(p, all, below);
+	account_say(&p->totals.account, true, all, below);
 
 	find_causes(&c, p, value);
 	for (size_t i = 0; i < c.count && !c.err; i++)
 		c.err = c.list[i].text ? 0 : -ENOMEM;
 	if (!c.err)
 		qsort(c.list, c.count, sizeof(*c.list), compare_causes);
-	if (c.count > CAUSES_SHOWN)
-		left = c.count - CAUSES_SHOWN;
 	for (size_t i = 0; i < c.count; i++) {
 		if (!c.err && i < CAUSES_SHOWN)
-			fprintf(causes ?: out, "%s%s", prefix, c.list[i].text);
-		if (!c.err && i + 1 == CAUSES_SHOWN && left)
-			fprintf(causes ?: out, "; -v has %zu more", left);
+			fprintf(below, "%s", c.list[i].text);
+		if (!c.err && i + 1 == CAUSES_SHOWN && c.count > CAUSES_SHOWN)
+			fprintf(below, "; -v has %zu more", c.count - CAUSES_SHOWN);
 		if (!c.err && i < CAUSES_SHOWN)
-			fputc('\n', causes ?: out);
+			fputc('\n', below);
 		free(c.list[i].text);
 	}
 	return c.err;

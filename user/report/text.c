@@ -70,6 +70,44 @@ void text_print(const char *raw, FILE *out)
 	}
 }
 
+void text_vprintf(FILE *out, const char *format, va_list arguments)
+{
+	char one[16]; /* conversion */
+
+	for (size_t size; *format; format += size) {
+		size = strcspn(format, "%");
+		if (size) {
+			fwrite(format, 1, size, out);
+			continue;
+		}
+		size = strcspn(format + 1, "%scdiuxf") + 2;
+		if (format[size - 1] == 's') {
+			text_print(va_arg(arguments, const char *), out);
+			continue;
+		}
+		snprintf(one, sizeof(one), "%.*s", (int)size, format);
+		if (format[size - 1] == '%')
+			putc('%', out);
+		else if (format[size - 1] == 'f')
+			fprintf(out, one, va_arg(arguments, double));
+		else if (strstr(one, "ll"))
+			fprintf(out, one, va_arg(arguments, long long));
+		else if (strpbrk(one, "lz"))
+			fprintf(out, one, va_arg(arguments, long));
+		else
+			fprintf(out, one, va_arg(arguments, int));
+	}
+}
+
+void text_printf(FILE *out, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	text_vprintf(out, format, arguments);
+	va_end(arguments);
+}
+
 void text_wrap(const char *raw, size_t column, size_t indent, size_t width, FILE *out)
 {
 	char *text = text_visible(raw), *rest = text, *word;
@@ -401,4 +439,13 @@ void text_shorten_line(char *visible, size_t columns)
 
 	if (length > columns)
 		cut_between(visible, length, columns - strlen(dots), 0);
+}
+
+void text_shorten_list(char *visible, size_t columns)
+{
+	char *comma;
+
+	while (text_columns(visible) > columns && (comma = strrchr(visible, ',')))
+		*comma = '\0';
+	text_shorten_line(visible, columns);
 }

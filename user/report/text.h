@@ -2,6 +2,7 @@
 #ifndef PROFIL_REPORT_TEXT_H
 #define PROFIL_REPORT_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,12 @@
 
 /* Prints the visible form. */
 void text_print(const char *raw, FILE *out);
+
+/* As fprintf(3), with the visible forms of texts. Conversions: %s %c %d %i %u %x %f, without "*".
+ */
+void text_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_vprintf(FILE *out, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
 
 /*
  * Prints the visible form in lines of `width` columns, broken at blanks; 0: in one line. The first
@@ -47,6 +54,9 @@ void text_shorten_path(char *visible, size_t columns);
 
 /* The same for a line of text: keeps its beginning. */
 void text_shorten_line(char *visible, size_t columns);
+
+/* The same for "a, b, c": keeps what comes first, of that as much as fits. */
+void text_shorten_list(char *visible, size_t columns);
 
 /*
  * Prints a text in `most` columns at most, by text_shorten(); 0: any. Returns its columns, or

@@ -3,10 +3,9 @@
 #define PROFIL_REPORT_TIME_SLOT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "report/table.h"
+#include "report/columns.h"
 #include "util/tick_list.h"
 
 /* Slots of time: equally long, they begin at multiples of their length since the epoch. */

@@ -2,6 +2,7 @@
 #include "report/why.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/number.h"
+#include "util/order.h"
+#include "util/radix_sort.h"
 
 #define SLOW 1 /* the sum of the slowest turns */
 
@@ -49,6 +52,7 @@ static const char *const kind_names[] = {
 
 static const char *const unknown_texts[CHAIN_UNKNOWNS] = {
 	[CHAIN_NO_WAKER] = "who ended the wait",
+	[CHAIN_NOT_ENDED] = "the wait had not ended",
 	[CHAIN_NOT_SEEN] = "what that thread did, which was not recorded",
 	[CHAIN_NOT_ALIVE] = "it had not begun, or was exiting",
 	[CHAIN_LOST] = "times of waits were lost",
@@ -105,7 +109,8 @@ static char *place_text(const struct segments *s, uint32_t place)
 	return out && fclose(out) == 0 ? text : NULL;
 }
 
-char *why_node_text(const struct chain *c, const struct chain_node *n)
+/* What a node is, without its label. */
+static char *node_text(const struct chain *c, const struct chain_node *n)
 {
 	const struct segment_kind *kind;
 	char name[NAME_SIZE], waker[NAME_SIZE + 32] = "", *place, *text = NULL;
@@ -141,6 +146,9 @@ char *why_node_text(const struct chain *c, const struct chain_node *n)
 	peer = chain_peer(c, n->what);
 	if (peer)
 		before = strncmp(kind->reason, "disk", kind->reason_size) == 0 ? " " : ", held by ";
+	/* Who has a lock mostly ends the wait for it. */
+	if (peer && *waker && strcmp(peer, waker + strlen(", woken by ")) == 0)
+		*waker = '\0';
 	place = place_text(c->s, kind->place);
 	if (place &&
 	    asprintf(&text, "%s %s: %.*s%s%s%s%s", name, thread_state_names[kind->state],
@@ -148,6 +156,18 @@ char *why_node_text(const struct chain *c, const struct chain_node *n)
 		text = NULL;
 	free(place);
 	return text;
+}
+
+char *why_node_text(const struct chain *c, const struct chain_node *n)
+{
+	char *text = node_text(c, n), *all = NULL;
+
+	if (!text || !n->label)
+		return text;
+	if (asprintf(&all, "%s; %s: %s", text, c->s->label, n->label) < 0)
+		all = NULL;
+	free(text);
+	return all;
 }
 
 /* --- What if --- */
@@ -335,7 +355,8 @@ static struct json_object *node_object(const struct chain *c, const struct chain
 	} else {
 		json_add(&o, "kind", json_text(kind_names[n->kind]));
 	}
-	json_add(&o, "name", json_text(t->comm));
+	json_add_text(&o, "label", n->label);
+	json_add(&o, "comm", json_text(t->comm));
 	if (!c->by_name) {
 		json_add_number(&o, "pid", t->pid);
 		json_add_number(&o, "tid", t->tid);
@@ -380,7 +401,7 @@ static struct json_object *when_object(const struct segment_thread *t,
 	struct json_object *o = json_object_new_object();
 	char text[TABLE_CELL_SIZE];
 
-	json_add(&o, "name", json_text(t->comm));
+	json_add(&o, "comm", json_text(t->comm));
 	json_add_number(&o, "pid", t->pid);
 	json_add_number(&o, "tid", t->tid);
 	json_add(&o, "time", json_text(time_slot_text(interval->since_ns, NS_PER_MS, true, text)));
@@ -396,14 +417,7 @@ struct busy {
 	uint64_t ns;
 };
 
-static int busiest_first(const void *left, const void *right)
-{
-	const struct busy *a = left, *b = right;
-
-	if (a->ns != b->ns)
-		return a->ns > b->ns ? -1 : 1;
-	return (a->thread > b->thread) - (a->thread < b->thread);
-}
+ORDER(busiest_first, struct busy, MOST(ns) ?: LEAST(thread))
 
 /* For how long a thread was there in an interval, and not idle. */
 static uint64_t busy_ns(const struct segments *s, uint32_t thread,
@@ -559,16 +573,79 @@ static uint64_t turn_ns(const struct why_turn *turn)
 	return turn->when.until_ns - turn->when.since_ns;
 }
 
-static int longest_first(const void *left, const void *right)
-{
-	const struct why_turn *a = left, *b = right;
-	uint64_t x = turn_ns(a), y = turn_ns(b);
+ORDER(longest_first, struct why_turn,
+      COMPARE(turn_ns(b), turn_ns(a)) ?: LEAST(when.since_ns) ?: LEAST(thread))
 
-	if (x != y)
-		return x > y ? -1 : 1;
-	if (a->when.since_ns != b->when.since_ns)
-		return a->when.since_ns < b->when.since_ns ? -1 : 1;
-	return (a->thread > b->thread) - (a->thread < b->thread);
+static uint64_t turn_thread(const void *turn)
+{
+	return ((const struct why_turn *)turn)->thread;
+}
+
+static uint64_t turn_since(const void *turn)
+{
+	return ((const struct why_turn *)turn)->when.since_ns;
+}
+
+static uint64_t turn_shortness(const void *turn)
+{
+	return UINT64_MAX - turn_ns(turn);
+}
+
+/* Bound: files: labels of one turn that are compared; then: the time of others does not count. */
+#define TURN_LABELS 16
+
+const char *why_label(const struct segments *s, uint32_t thread, const struct time_interval *when)
+{
+	struct time_of_label {
+		const char *label;
+		uint64_t ns;
+	} all[TURN_LABELS], *most = NULL;
+	const struct segment_thread *t = &s->threads[thread];
+	uint64_t at_ns = when->since_ns;
+	size_t count = 0, k;
+
+	for (size_t i = segments_after(s, thread, at_ns); s->label && at_ns < when->until_ns; i++) {
+		bool waits = i < t->first + t->count && s->all[i].since_ns < when->until_ns;
+		const struct time_interval run = { at_ns,
+						   waits ? s->all[i].since_ns : when->until_ns };
+		const struct time_of_label parts[] = {
+			{ segments_run_label(s, thread, &run),
+			  run.until_ns > at_ns ? run.until_ns - at_ns : 0 },
+			{ waits ? segment_kind(s, &s->all[i])->label : NULL,
+			  waits ? s->all[i].until_ns - s->all[i].since_ns : 0 },
+		};
+
+		for (size_t part = 0; part < 2; part++) {
+			for (k = 0; k < count && all[k].label != parts[part].label; k++)
+				;
+			if (!parts[part].label || k == TURN_LABELS)
+				continue;
+			if (k == count)
+				all[count++] = (struct time_of_label){ parts[part].label, 0 };
+			all[k].ns += parts[part].ns;
+		}
+		at_ns = waits ? s->all[i].until_ns : when->until_ns;
+	}
+	for (k = 0; k < count; k++)
+		if (!most || all[k].ns > most->ns)
+			most = &all[k];
+	return most ? most->label : NULL;
+}
+
+/* Finds the labels of turns, and keeps those that o->pattern matches. */
+static void label_turns(const struct segments *s, const struct why_options *o,
+			struct why_turn *turns, size_t *count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		const char *label = turns[i].label = why_label(s, turns[i].thread, &turns[i].when);
+
+		if (!o->pattern || (label && (strcmp(label, o->pattern) == 0 ||
+					      fnmatch(o->pattern, label, 0) == 0)))
+			turns[kept++] = turns[i];
+	}
+	*count = kept;
 }
 
 /* Whether a sample is of calls of this function. */
@@ -609,7 +686,7 @@ static int list_calls(const struct segments *s, const struct why_threads *thread
 		err = array_reserve(turns, &room, *count + 1, sizeof(**turns));
 		if (!err)
 			(*turns)[(*count)++] = (struct why_turn){
-				{ call->since_ns, call->since_ns + call->length_ns }, thread
+				{ call->since_ns, call->since_ns + call->length_ns }, thread, NULL
 			};
 	}
 	free(are);
@@ -636,7 +713,8 @@ int why_list_turns(const struct segments *s, const struct why_threads *threads,
 				if (array_reserve(turns, &room, *count + 1, sizeof(**turns)))
 					return -ENOMEM;
 				(*turns)[(*count)++] = (struct why_turn){ { since_ns, until_ns },
-									  threads->list[i] };
+									  threads->list[i],
+									  NULL };
 			}
 			since_ns = is_end ? 0 : s->all[k].until_ns;
 		}
@@ -654,113 +732,319 @@ size_t why_quantile(size_t count, int quantile)
 	return count - (count * why_quantiles[quantile].per_mille + 999) / 1000;
 }
 
-static int print_turns_json(const struct chain *c, const struct why_turn *turns, size_t count,
-			    size_t slow, const struct why_options *o, FILE *out)
+/* Turns that are printed together: all, or those with one label. */
+struct turn_group {
+	const struct why_turn *turns; /* by thread and time */
+	struct why_turn *sorted;      /* the longest first */
+	size_t count, slow;	      /* slow: of which the first sum is */
+	uint64_t ns;
+	const char *label;
+	struct chain chain;
+};
+
+/* All that is printed: all groups together follow no more than one chain may. */
+struct turns {
+	const struct segments *s;
+	const bool *within;
+	uint64_t steps; /* so far */
+};
+
+static const char *group_name(const struct turn_group *g)
+{
+	return g->label ?: "[none]";
+}
+
+/* Returns 0 or -ENOMEM; free_group() in any case. */
+static int make_group(struct turns *all, struct turn_group *g)
+{
+	struct chain *c = &g->chain;
+	int err = chain_begin(c, all->s, true);
+
+	c->within = all->within;
+	c->steps = all->steps;
+	g->sorted = malloc((g->count + 1) * sizeof(*g->sorted));
+	err = g->sorted ? err : -ENOMEM;
+	if (!err && g->count) {
+		memcpy(g->sorted, g->turns, g->count * sizeof(*g->turns));
+		/* As longest_first(). */
+		err = radix_sort(g->sorted, g->count, sizeof(*g->sorted), turn_thread)
+			      ?: radix_sort(g->sorted, g->count, sizeof(*g->sorted), turn_since)
+			      ?: radix_sort(g->sorted, g->count, sizeof(*g->sorted),
+					    turn_shortness);
+	}
+	g->slow = g->count < 100 ? g->count > 0 : g->count / 100;
+	/* The slowest first, in case it is too much; and in the order of time, as it is in memory.
+	 */
+	for (c->sums = 1U << 0 | 1U << SLOW; c->sums && !err; c->sums = c->sums >> SLOW)
+		for (size_t i = 0; i < g->count && !err; i++)
+			if ((longest_first(&g->turns[i], &g->sorted[g->slow - 1]) <= 0) ==
+			    (c->sums > 1))
+				err = chain_add(c, g->turns[i].thread, &g->turns[i].when);
+	all->steps = c->steps;
+	return err ?: chain_end(c, SLOW);
+}
+
+static void free_group(struct turn_group *g)
+{
+	chain_free(&g->chain);
+	free(g->sorted);
+	g->sorted = NULL;
+}
+
+ORDER(by_label, struct why_turn,
+      COMPARE((uintptr_t)a->label, (uintptr_t)b->label) ?: LEAST(thread) ?: LEAST(when.since_ns))
+
+ORDER(most_time_first, struct turn_group, MOST(ns) ?: strcmp(group_name(a), group_name(b)))
+
+/* Lists turns by label, or all as one group; the caller free()s *groups. */
+static int group_turns(const struct why_options *o, struct why_turn *turns, size_t count,
+		       struct turn_group **groups, size_t *group_count)
+{
+	size_t room = 0;
+
+	*groups = NULL;
+	*group_count = 0;
+	if (o->by_label && count)
+		qsort(turns, count, sizeof(*turns), by_label);
+	for (size_t i = 0; i < count || !*group_count; i++) {
+		bool is_first = !i || (o->by_label && turns[i].label != turns[i - 1].label);
+
+		if (is_first && array_reserve(groups, &room, *group_count + 1, sizeof(**groups)))
+			return -ENOMEM;
+		if (is_first)
+			(*groups)[(*group_count)++] =
+				(struct turn_group){ .turns = turns + i,
+						     .label = o->by_label && count ? turns[i].label
+										   : NULL };
+		if (i < count) {
+			(*groups)[*group_count - 1].count++;
+			add_u64(&(*groups)[*group_count - 1].ns, turn_ns(&turns[i]));
+		}
+	}
+	qsort(*groups, *group_count, sizeof(**groups), most_time_first);
+	return 0;
+}
+
+static void add_quantiles(struct json_object **o, const struct turn_group *g)
+{
+	for (int i = 0; i < WHY_QUANTILES && g->count; i++)
+		json_add(o, why_quantiles[i].key,
+			 json_object_new_uint64(turn_ns(&g->sorted[why_quantile(g->count, i)])));
+}
+
+/* What of all turns are members, of those with one label an object. */
+static struct json_object *group_object(const struct turn_group *g, const struct why_options *o)
+{
+	const struct chain *c = &g->chain;
+	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
+	size_t limit = o->limit && o->limit < g->count ? o->limit : g->count;
+
+	if (o->by_label)
+		json_add_text(&object, "label", g->label);
+	json_add(&object, "turns", json_object_new_uint64(g->count));
+	json_add(&object, "slow_turns", json_object_new_uint64(g->slow));
+	json_add(&object, "turns_ns", json_object_new_uint64(c->nodes[0].ns[0]));
+	json_add(&object, "slow_turns_ns", json_object_new_uint64(c->nodes[0].ns[SLOW]));
+	add_quantiles(&object, g);
+	for (size_t i = 0; i < limit; i++) {
+		struct json_object *turn =
+			when_object(&c->s->threads[g->sorted[i].thread], &g->sorted[i].when);
+
+		json_add_text(&turn, "label", g->sorted[i].label);
+		json_append(&list, turn);
+	}
+	json_add(&object, "slowest", list);
+	json_add(&object, "tree", tree_list(c, 2));
+	if (o->without) {
+		json_add(&object, "without_ns",
+			 json_object_new_uint64(without_ns(c, o->without, 0)));
+		json_add(&object, "slow_without_ns",
+			 json_object_new_uint64(without_ns(c, o->without, SLOW)));
+	}
+	return object;
+}
+
+static int print_turns_json(struct turns *all, struct turn_group *groups, size_t count,
+			    const struct why_options *o, FILE *out)
 {
 	struct json_writer w;
-	size_t limit = o->limit && o->limit < count ? o->limit : count;
+	int err = 0;
 
 	json_begin(&w, out);
 	if (o->span)
 		json_member(&w, "span", json_text(o->span));
-	json_member(&w, "turns", json_object_new_uint64(count));
-	json_member(&w, "slow_turns", json_object_new_uint64(slow));
-	json_member(&w, "turns_ns", json_object_new_uint64(c->nodes[0].ns[0]));
-	json_member(&w, "slow_turns_ns", json_object_new_uint64(c->nodes[0].ns[SLOW]));
-	for (int i = 0; i < WHY_QUANTILES && count; i++)
-		json_member(&w, why_quantiles[i].key,
-			    json_object_new_uint64(turn_ns(&turns[why_quantile(count, i)])));
-	json_begin_list(&w, "slowest");
-	for (size_t i = 0; i < limit; i++)
-		json_element(&w, when_object(&c->s->threads[turns[i].thread], &turns[i].when));
-	json_end_list(&w);
-	json_member(&w, "tree", tree_list(c, 2));
-	if (o->without) {
-		json_member(&w, "without_ns", json_object_new_uint64(without_ns(c, o->without, 0)));
-		json_member(&w, "slow_without_ns",
-			    json_object_new_uint64(without_ns(c, o->without, SLOW)));
+	if (all->s->label)
+		json_member(&w, "by", json_text(all->s->label));
+	if (o->by_label)
+		json_begin_list(&w, "groups");
+	for (size_t i = 0; i < count && !err; i++) {
+		struct json_object *object;
+
+		err = make_group(all, &groups[i]);
+		object = err ? NULL : group_object(&groups[i], o);
+		if (object && o->by_label) {
+			json_element(&w, object);
+		} else if (object) {
+			struct json_object_iterator at = json_object_iter_begin(object);
+			struct json_object_iterator end = json_object_iter_end(object);
+
+			for (; !json_object_iter_equal(&at, &end); json_object_iter_next(&at))
+				json_member(&w, json_object_iter_peek_name(&at),
+					    json_object_get(json_object_iter_peek_value(&at)));
+			json_object_put(object);
+		}
+		free_group(&groups[i]);
 	}
-	return json_end(&w);
+	if (o->by_label)
+		json_end_list(&w);
+	return json_end(&w) ?: err;
 }
 
-static void print_turns(const struct chain *c, const struct why_turn *turns, size_t count,
-			const struct why_options *o, FILE *out)
+static void print_quantiles(const struct turn_group *g, const struct why_options *o, FILE *out)
 {
-	size_t limit = o->limit ?: count;
-	char number[TEXT_PERCENT_SIZE], time[TABLE_CELL_SIZE], name[NAME_SIZE];
+	char number[TEXT_PERCENT_SIZE];
 
-	fprintf(out, "%zu %s%s", count, o->span ? "call" : "turn", count == 1 ? "" : "s");
-	if (o->span) {
-		fprintf(out, " of ");
-		text_print(o->span, out);
-	}
+	fprintf(out, "%zu %s%s", g->count, o->span ? "call" : "turn", g->count == 1 ? "" : "s");
+	if (o->span)
+		text_printf(out, " of %s", o->span);
 	for (int i = 0; i < WHY_QUANTILES; i++)
 		fprintf(out, "%s%s %s ms", i ? ", " : ": ", why_quantiles[i].name,
-			text_number(number, (double)turn_ns(&turns[why_quantile(count, i)]) / 1e6,
-				    3, false));
-	fprintf(out, "\n\n%11s  %-27s  thread\n", "ms", "from");
-	for (size_t i = 0; i < limit && i < count; i++) {
-		const struct segment_thread *t = &c->s->threads[turns[i].thread];
+			text_number(number,
+				    (double)turn_ns(&g->sorted[why_quantile(g->count, i)]) / 1e6, 3,
+				    false));
+	fprintf(out, "\n");
+}
+
+/* Prints a label at the end of a line of which `before` columns are in use. */
+static int print_label(const char *label, size_t before, unsigned int width, FILE *out)
+{
+	char *visible = text_visible(label);
+
+	if (!visible)
+		return -ENOMEM;
+	if (width)
+		text_shorten_line(visible, width > before + 20 ? width - before : 20);
+	fprintf(out, "%s\n", visible);
+	free(visible);
+	return 0;
+}
+
+static int print_slowest(const struct turn_group *g, const struct why_options *o, FILE *out)
+{
+	const struct segments *s = g->chain.s;
+	size_t limit = o->limit && o->limit < g->count ? o->limit : g->count;
+	char number[TEXT_PERCENT_SIZE], time[TABLE_CELL_SIZE], name[NAME_SIZE];
+	int err = 0;
+
+	fprintf(out, "\n%11s  %-27s  thread%s%s\n", "ms", "from", s->label ? ", " : "",
+		s->label ?: "");
+	for (size_t i = 0; i < limit && !err; i++) {
+		const struct segment_thread *t = &s->threads[g->sorted[i].thread];
+		size_t before = 42;
 
 		snprintf(name, sizeof(name), "%s (%" PRIu32 ")", t->comm, t->tid);
-		time_slot_text(turns[i].when.since_ns, NS_PER_MS, false, time);
+		time_slot_text(g->sorted[i].when.since_ns, NS_PER_MS, false, time);
 		fprintf(out, "%11s  %-27s  ",
-			text_number(number, (double)turn_ns(&turns[i]) / 1e6, 3, false), time);
+			text_number(number, (double)turn_ns(&g->sorted[i]) / 1e6, 3, false), time);
 		text_print(name, out);
-		fprintf(out, "\n");
+		if (g->sorted[i].label)
+			before += strlen(name) + fprintf(out, ", ");
+		err = print_label(g->sorted[i].label ?: "", before, o->width, out);
 	}
+	return err;
+}
+
+/* Prints of what the slowest turns consist beside all. */
+static int print_causes(const struct turn_group *g, const struct why_options *o, FILE *out)
+{
+	struct printer p = { .c = &g->chain,
+			     .o = o,
+			     .out = out,
+			     .sums = 2,
+			     .units = { (double)g->count, (double)g->slow } };
+	char title[64];
+
+	fprintf(out, "\n%11s  %6s  %11s  %6s\n%11s  %6s  %11s  %6s\n", "slowest", "1 %",
+		o->span ? "all calls" : "all turns", "", "ms", "%", "ms", "%");
+	snprintf(title, sizeof(title), "a %s, on average", o->span ? "call" : "turn");
+	print_line(&p, g->chain.nodes[0].ns, 0, title);
+	print_tree(&p, 0, 1);
+	print_without(&p);
+	return p.err;
+}
+
+/* Prints a table of labels, then the causes of each. */
+static int print_groups(struct turns *all, struct turn_group *groups, size_t count,
+			const struct why_options *o, FILE *out)
+{
+	size_t shown = o->limit && o->limit < count ? o->limit : count;
+	char number[3][TEXT_PERCENT_SIZE];
+	int err = 0;
+
+	fprintf(out, "%11s  %8s  %11s  %11s  %s\n", "total ms", o->span ? "calls" : "turns",
+		"median ms", "longest ms", all->s->label ?: "");
+	for (size_t i = 0; i < shown && !err; i++) {
+		struct turn_group *g = &groups[i];
+		uint64_t median_ns, longest_ns;
+
+		err = make_group(all, g);
+		if (err)
+			break;
+		median_ns = turn_ns(&g->sorted[why_quantile(g->count, 0)]);
+		longest_ns = turn_ns(&g->sorted[0]);
+		fprintf(out, "%11s  %8zu  %11s  %11s  ",
+			text_number(number[0], (double)g->ns / 1e6, 3, false), g->count,
+			text_number(number[1], (double)median_ns / 1e6, 3, false),
+			text_number(number[2], (double)longest_ns / 1e6, 3, false));
+		err = print_label(group_name(g), 49, o->width, out);
+	}
+	if (!err && count > shown)
+		fprintf(out, "... %zu more\n", count - shown);
+	for (size_t i = 0; i < shown && !err; i++) {
+		fprintf(out, "\n");
+		err = print_label(group_name(&groups[i]), 0, o->width, out);
+		if (err)
+			break;
+		print_quantiles(&groups[i], o, out);
+		err = print_causes(&groups[i], o, out);
+	}
+	for (size_t i = 0; i < shown; i++)
+		free_group(&groups[i]);
+	return err;
 }
 
 int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		    const struct why_options *o, size_t *count, FILE *out)
 {
-	struct printer p = { .o = o, .out = out, .sums = 2 };
-	struct why_turn *turns = NULL, *sorted;
+	struct turn_group *groups = NULL;
+	struct why_turn *turns = NULL;
+	struct turns all = { .s = s };
+	size_t group_count = 0;
 	bool *within = NULL;
-	struct chain c;
-	size_t slow;
 	int err;
 
 	*count = 0;
 	err = o->span ? list_calls(s, threads, o->span, &turns, count)
 		      : why_list_turns(s, threads, &turns, count);
-	err = chain_begin(&c, s, true) ?: err;
 	err = err ?: find_within(s->p, o, &within);
-	c.within = within;
-	sorted = err ? NULL : malloc((*count + 1) * sizeof(*sorted));
-	err = err || sorted ? err : -ENOMEM;
-	if (!err && *count) {
-		memcpy(sorted, turns, *count * sizeof(*turns));
-		qsort(sorted, *count, sizeof(*sorted), longest_first);
-	}
-	slow = *count < 100 ? *count > 0 : *count / 100;
-	/* The slowest first, in case it is too much; and in the order of time, as it is in memory.
-	 */
-	for (c.sums = 1U << 0 | 1U << SLOW; c.sums && !err; c.sums = c.sums >> SLOW)
-		for (size_t i = 0; i < *count && !err; i++)
-			if ((longest_first(&turns[i], &sorted[slow - 1]) <= 0) == (c.sums > 1))
-				err = chain_add(&c, turns[i].thread, &turns[i].when);
-	err = err ?: chain_end(&c, SLOW);
+	all.within = within;
+	if (!err && (s->label || o->pattern))
+		label_turns(s, o, turns, count);
+	err = err ?: group_turns(o, turns, *count, &groups, &group_count);
 	if (!err && o->json) {
-		err = print_turns_json(&c, sorted, *count, slow, o, out);
+		err = print_turns_json(&all, groups, group_count, o, out);
+	} else if (!err && *count && o->by_label) {
+		err = print_groups(&all, groups, group_count, o, out);
 	} else if (!err && *count) {
-		char title[64];
-
-		print_turns(&c, sorted, *count, o, out);
-		fprintf(out, "\n%11s  %6s  %11s  %6s\n%11s  %6s  %11s  %6s\n", "slowest", "1 %",
-			o->span ? "all calls" : "all turns", "", "ms", "%", "ms", "%");
-		p.c = &c;
-		p.units[0] = (double)*count;
-		p.units[SLOW] = (double)slow;
-		snprintf(title, sizeof(title), "a %s, on average", o->span ? "call" : "turn");
-		print_line(&p, c.nodes[0].ns, 0, title);
-		print_tree(&p, 0, 1);
-		print_without(&p);
-		err = p.err;
+		err = make_group(&all, groups);
+		if (!err) {
+			print_quantiles(groups, o, out);
+			err = print_slowest(groups, o, out) ?: print_causes(groups, o, out);
+		}
+		free_group(groups);
 	}
-	chain_free(&c);
+	free(groups);
 	free(within);
 	free(turns);
-	free(sorted);
 	return err;
 }

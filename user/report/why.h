@@ -24,6 +24,9 @@ struct why_options {
 	 */
 	const char *without;
 	const char *span; /* turns are calls of this function; NULL: what is between idle waits */
+	/* Only turns whose label (segments.label) this shell pattern matches; NULL: all. */
+	const char *pattern;
+	bool by_label; /* turns with one label are a group, each with a tree of its own */
 	unsigned int width;
 	bool json;
 };
@@ -38,6 +41,7 @@ struct why_threads {
 struct why_turn {
 	struct time_interval when;
 	uint32_t thread;
+	const char *label; /* for whom, most of the time: segments.label; NULL: unknown */
 };
 
 #define WHY_QUANTILES 5
@@ -74,8 +78,9 @@ int why_sum(const struct segments *s, const struct why_threads *threads,
 
 /*
  * Prints how long turns took, when the slowest were, and of what the slowest 1 % consist beside all
- * of them, or of all calls of o->span, with or without the function's parameters. *count receives
- * how many there were; with 0, only JSON is printed.
+ * of them, or of all calls of o->span, with or without the function's parameters; by label, a table
+ * of them, those whose turns took most in all first, and then that of each. *count receives how
+ * many turns there were; with 0, only JSON is printed.
  */
 int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		    const struct why_options *o, size_t *count, FILE *out);
@@ -86,6 +91,12 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
  */
 int why_list_turns(const struct segments *s, const struct why_threads *threads,
 		   struct why_turn **turns, size_t *count);
+
+/*
+ * The label with which a thread spent most of an interval, a turn or a wait; NULL: it had none, or
+ * s->label is NULL.
+ */
+const char *why_label(const struct segments *s, uint32_t thread, const struct time_interval *when);
 
 /* The number of the turn that is this quantile, of `count` that are longest first; not of none. */
 size_t why_quantile(size_t count, int quantile);

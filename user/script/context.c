@@ -3,15 +3,19 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "script/c_library.h"
 #include "script/description.h"
+#include "script/language.h"
 #include "symbol/symbol_table.h"
 #include "util/number.h"
 
 /* The known programs: X(name), each in a file of its own. */
-#define CONTEXT_PROGRAMS(X) X(postgresql)
+#define CONTEXT_PROGRAMS(X) X(opentelemetry) X(php_request) X(postgresql)
 
 #define CONTEXT_PROGRAM_EXTERN(name) extern const struct context_program context_##name;
 CONTEXT_PROGRAMS(CONTEXT_PROGRAM_EXTERN)
@@ -31,30 +35,47 @@ static const char *const kind_names[CONTEXT_KINDS] = {
 	[CONTEXT_U64] = "u64",
 };
 
+/* Relocations by which an image finds thread-local variables, of each machine. */
+struct machine {
+	GElf_Half number;
+	uint32_t module, distance, descriptor;
+};
+
+static const struct machine machines[] = {
+	{ EM_X86_64, R_X86_64_DTPMOD64, R_X86_64_TPOFF64, R_X86_64_TLSDESC },
+	{ EM_AARCH64, R_AARCH64_TLS_DTPMOD, R_AARCH64_TLS_TPREL, R_AARCH64_TLSDESC },
+};
+
 /* What is found while the symbols of a file are read. */
 struct search {
 	const struct context_wishes *wishes;
 	struct context_variable of_wishes[CONTEXT_WISHES_MAX]; /* kind 0: not found */
 	struct context_variable of_programs[PROGRAMS][CONTEXT_VARIABLES];
 	bool has_symbol[PROGRAMS][CONTEXT_SYMBOLS_MAX];
-	uint64_t thread_local_size; /* of the program's own; 0: it is no program, or has none */
+	uint64_t first_size[PROGRAMS]; /* of the first variable */
+	const struct machine *machine; /* NULL: thread-local variables are not found */
+	bool is_program;
+	int64_t begin; /* of a program's thread-local data, from the thread pointer */
+	struct c_library_symbols library;
 };
 
 /*
- * The distance of the end of a program's thread-local data from their begin: at their end, the
- * thread pointer points. Where those of libraries are, only the C library knows.
+ * Where the thread-local data of a program begin: at their end, the thread pointer points on
+ * x86-64, and two words before them on arm64.
  */
-static uint64_t find_thread_local_size(struct elf_file *file)
+static void find_thread_local(struct search *s, struct elf_file *file)
 {
 	size_t i = 0;
 	GElf_Phdr segment;
 	GElf_Ehdr header;
 	bool is_program;
-	uint64_t at, bytes, entry[2];
+	uint64_t at, bytes, entry[2], align;
 
-	if (!gelf_getehdr(file->elf, &header) || header.e_machine != EM_X86_64 ||
-	    header.e_ident[EI_CLASS] != ELFCLASS64)
-		return 0;
+	if (!gelf_getehdr(file->elf, &header) || header.e_ident[EI_CLASS] != ELFCLASS64)
+		return;
+	for (size_t m = 0; m < sizeof(machines) / sizeof(*machines); m++)
+		if (machines[m].number == header.e_machine)
+			s->machine = &machines[m];
 	is_program = header.e_type == ET_EXEC;
 	if (!is_program && elf_next_segment(file->elf, &i, PT_DYNAMIC, &segment)) {
 		at = segment.p_offset;
@@ -67,22 +88,113 @@ static uint64_t find_thread_local_size(struct elf_file *file)
 			is_program |= entry[0] == DT_FLAGS_1 && entry[1] & DF_1_PIE;
 		}
 	}
+	s->is_program = is_program;
 	i = 0;
 	if (!is_program || !elf_next_segment(file->elf, &i, PT_TLS, &segment))
-		return 0;
-	if (segment.p_align < 2)
-		return segment.p_memsz;
-	return (segment.p_memsz + segment.p_align - 1) / segment.p_align * segment.p_align;
+		return;
+	align = segment.p_align ?: 1;
+	if (header.e_machine == EM_X86_64)
+		s->begin = -((segment.p_memsz + align - 1) / align * align);
+	else
+		s->begin = (16 + align - 1) / align * align;
 }
 
-/* Sets where a variable is. Returns false if that cannot be known. */
+/*
+ * Sets where a variable is. Of a library's that is thread-local, place_thread_local() goes on.
+ * Returns false if that cannot be known.
+ */
 static bool set_place(const struct search *s, const GElf_Sym *symbol, struct context_variable *v)
 {
-	v->is_thread_local = GELF_ST_TYPE(symbol->st_info) == STT_TLS;
-	v->address = symbol->st_value;
-	if (v->is_thread_local)
-		v->address -= s->thread_local_size;
-	return !v->is_thread_local || s->thread_local_size;
+	*v = (struct context_variable){ .address = symbol->st_value };
+	if (GELF_ST_TYPE(symbol->st_info) != STT_TLS)
+		return true;
+	v->place = s->is_program ? CONTEXT_OF_THREAD : CONTEXT_PLACES;
+	v->offset = symbol->st_value + (s->is_program ? s->begin : 0);
+	v->address = 0;
+	return s->machine;
+}
+
+/*
+ * Of a relocation that is of a thread-local symbol of the image itself, whose address is `value`,
+ * or of its module: sets where the variable is, whose place in the module is in v->offset.
+ */
+static void place_thread_local(const struct machine *m, const GElf_Rela *r, bool is_module,
+			       uint64_t value, struct context_variable *v)
+{
+	uint32_t type = GELF_R_TYPE(r->r_info);
+	struct context_variable found = *v;
+
+	if (!is_module && value + r->r_addend != v->offset)
+		return;
+	found.address = r->r_offset;
+	if (type == m->module) {
+		found.place = is_module ? CONTEXT_BY_MODULE : CONTEXT_BY_INDEX;
+		found.offset = is_module ? v->offset : 0;
+	} else if (type == m->distance || type == m->descriptor) {
+		found.place = type == m->distance ? CONTEXT_BY_DISTANCE : CONTEXT_BY_DESCRIPTOR;
+		found.offset = is_module ? v->offset - r->r_addend : 0;
+	} else {
+		return;
+	}
+	*v = found;
+}
+
+/* Bound: files: tables of relocations that are read; then: those of others are not found. */
+#define RELOCATION_TABLES 4
+
+/*
+ * Finds where the dynamic linker writes how far a library's thread-local variable is, or whence its
+ * address is to be computed: each image with code that uses it has such a place.
+ */
+static void find_place(const struct search *s, struct elf_file *file, struct context_variable *v)
+{
+	struct context_variable of_module = *v;
+	struct dwarf_section relocations, symbols;
+	GElf_Shdr section, linked;
+	Elf_Scn *scn = NULL;
+	int tables = 0;
+
+	while (v->place == CONTEXT_PLACES && tables < RELOCATION_TABLES &&
+	       (scn = elf_nextscn(file->elf, scn))) {
+		if (!gelf_getshdr(scn, &section) || section.sh_type != SHT_RELA ||
+		    !gelf_getshdr(elf_getscn(file->elf, section.sh_link), &linked) ||
+		    linked.sh_type != SHT_DYNSYM)
+			continue;
+		tables++;
+		dwarf_section_open_at(&relocations, file, section.sh_offset, section.sh_size);
+		dwarf_section_open_at(&symbols, file, linked.sh_offset, linked.sh_size);
+		for (uint64_t at = 0; v->place == CONTEXT_PLACES; at += sizeof(Elf64_Rela)) {
+			struct dwarf_cursor c =
+				dwarf_section_cursor(&relocations, at, sizeof(Elf64_Rela));
+			GElf_Rela r = { .r_offset = dwarf_number(&c, 8) };
+			uint64_t number;
+
+			r.r_info = dwarf_number(&c, 8);
+			r.r_addend = dwarf_number(&c, 8);
+			if (c.bad)
+				break;
+			if (GELF_R_TYPE(r.r_info) != s->machine->module &&
+			    GELF_R_TYPE(r.r_info) != s->machine->distance &&
+			    GELF_R_TYPE(r.r_info) != s->machine->descriptor)
+				continue;
+			number = GELF_R_SYM(r.r_info);
+			if (!number) {
+				place_thread_local(s->machine, &r, true, 0, &of_module);
+				continue;
+			}
+			c = dwarf_section_cursor(&symbols, number * sizeof(Elf64_Sym),
+						 sizeof(Elf64_Sym));
+			dwarf_skip(&c, offsetof(Elf64_Sym, st_shndx));
+			number = dwarf_number(&c, 2);
+			if (number != SHN_UNDEF)
+				place_thread_local(s->machine, &r, false, dwarf_number(&c, 8), v);
+		}
+		dwarf_section_close(&symbols);
+		dwarf_section_close(&relocations);
+	}
+	/* As far as the image itself knows, others cannot provide it. */
+	if (v->place == CONTEXT_PLACES)
+		*v = of_module;
 }
 
 static enum context_rule rule_of(const struct context_wish *wish)
@@ -102,7 +214,7 @@ static void set_wish(struct search *s, size_t number, uint64_t size, struct cont
 	const struct context_wish *wish = &s->wishes->wishes[number];
 
 	v.label = number;
-	v.rule = s->wishes->literal ? CONTEXT_LITERAL : rule_of(wish);
+	v.rule = rule_of(wish);
 	v.kind = wish->kind;
 	if (v.kind == CONTEXT_NONE)
 		v.kind = size == 4	      ? CONTEXT_U32
@@ -124,6 +236,7 @@ static void take_symbol(struct search *s, const char *path, const char *name,
 
 	if (symbol->st_shndx == SHN_UNDEF)
 		return;
+	c_library_take_symbol(&s->library, name, symbol);
 	for (size_t i = 0; i < s->wishes->count; i++) {
 		const struct context_wish *wish = &s->wishes->wishes[i];
 
@@ -140,12 +253,15 @@ static void take_symbol(struct search *s, const char *path, const char *name,
 		for (size_t i = 0; i < CONTEXT_VARIABLES && programs[p]->variables[i].symbol; i++)
 			if (strcmp(name, programs[p]->variables[i].symbol) == 0 &&
 			    set_place(s, symbol, &v)) {
+				v.address += programs[p]->variables[i].within;
 				v.label = programs[p]->variables[i].label;
 				v.kind = programs[p]->variables[i].kind;
-				v.rule = s->wishes->literal ? CONTEXT_LITERAL
-							    : programs[p]->variables[i].rule;
+				v.rule = programs[p]->variables[i].rule;
+				v.part = programs[p]->variables[i].part;
 				v.length = CONTEXT_LENGTH;
 				s->of_programs[p][i] = v;
+				if (!i)
+					s->first_size[p] = symbol->st_size;
 			}
 	}
 }
@@ -182,17 +298,20 @@ static bool is_wished(const struct context_wishes *wishes, unsigned int label)
 	return false;
 }
 
-void context_find(struct elf_file *file, const char *path, const struct context_wishes *wishes,
-		  struct context_image *image)
+/* As context_find(). *unknown: as context_unknown_version() returns it. */
+static void find(struct elf_file *file, const char *path, const struct context_wishes *wishes,
+		 struct context_image *image, const char **unknown)
 {
 	const char *slash = strrchr(path, '/');
 	struct search s = { .wishes = wishes };
+	size_t placed = 0, before;
 	bool lacks = false;
 
 	*image = (struct context_image){ 0 };
+	*unknown = NULL;
 	if (!wishes || (!wishes->count && !wishes->knows_programs))
 		return;
-	s.thread_local_size = find_thread_local_size(file);
+	find_thread_local(&s, file);
 	for (size_t i = 0; i < wishes->count; i++) {
 		const struct context_wish *wish = &wishes->wishes[i];
 
@@ -208,25 +327,96 @@ void context_find(struct elf_file *file, const char *path, const struct context_
 	for (size_t i = 0; i < wishes->count; i++)
 		if (s.of_wishes[i].kind && image->count < CONTEXT_VARIABLES)
 			image->variables[image->count++] = s.of_wishes[i];
-	for (size_t p = 0; p < PROGRAMS && wishes->knows_programs; p++)
-		for (size_t i = 0; i < CONTEXT_VARIABLES && is_program(&s, p); i++)
+	for (size_t p = 0; p < PROGRAMS && wishes->knows_programs; p++) {
+		if (!is_program(&s, p))
+			continue;
+		if (programs[p]->complete)
+			programs[p]->complete(file, s.first_size[p], s.of_programs[p]);
+		if (!s.of_programs[p][0].kind)
+			*unknown = programs[p]->name;
+		before = image->count;
+		for (size_t i = 0; i < CONTEXT_VARIABLES && programs[p]->variables[i].symbol; i++) {
+			if (!before && i == programs[p]->fixed)
+				image->fixed = image->count;
 			if (s.of_programs[p][i].kind && image->count < CONTEXT_VARIABLES &&
 			    !is_wished(wishes, s.of_programs[p][i].label))
 				image->variables[image->count++] = s.of_programs[p][i];
+			else if (i >= programs[p]->fixed)
+				image->fixed = 0; /* perhaps it was the last one */
+		}
+	}
+	if (wishes->knows_programs && s.machine && s.machine->number == EM_X86_64 &&
+	    !context_find_go(file, s.is_program ? -s.begin : 0, image))
+		*unknown = "Go";
+	for (size_t i = 0; i < image->count; i++) {
+		if (wishes->literal)
+			image->variables[i].rule |= CONTEXT_LITERAL;
+		if (image->variables[i].place == CONTEXT_PLACES)
+			find_place(&s, file, &image->variables[i]);
+		if (image->variables[i].place != CONTEXT_PLACES)
+			image->variables[placed++] = image->variables[i];
+	}
+	while (image->count > placed)
+		image->variables[--image->count] = (struct context_variable){ 0 };
+	if (s.machine)
+		image->vector = c_library_vector(file, s.machine->number, &s.library);
 }
 
-bool context_is_known(int fd)
+void context_find(struct elf_file *file, const char *path, const struct context_wishes *wishes,
+		  struct context_image *image)
+{
+	const char *unknown;
+
+	find(file, path, wishes, image, &unknown);
+}
+
+int context_version(const struct elf_file *file, const char *text, unsigned int version[static 3])
+{
+	size_t size, length = strlen(text);
+	char *bytes = elf_section_bytes(file, ".rodata", CONTEXT_CONSTANTS_MAX, &size);
+	const char *at = bytes, *end = bytes + size;
+	char numbers[12];
+	int count = 0;
+
+	while (bytes && count < 1 && (at = memmem(at, end - at, text, length))) {
+		at += length;
+		snprintf(numbers, sizeof(numbers), "%.*s", (int)(end - at < 11 ? end - at : 11),
+			 at);
+		count = sscanf(numbers, "%3u.%3u.%3u", &version[0], &version[1], &version[2]);
+	}
+	free(bytes);
+	return count > 0 ? count : 0;
+}
+
+bool context_takes_stacks(int fd)
 {
 	const struct context_wishes wishes = { .knows_programs = true };
 	struct context_image image = { 0 };
 	struct read_budget budget;
 	struct elf_file file;
 
+	if (language_is_interpreter(fd))
+		return true;
 	if (!language_open_file(fd, &budget, &file))
 		return false;
 	context_find(&file, "", &wishes, &image);
 	elf_file_close(&file);
 	return image.count;
+}
+
+const char *context_unknown_version(int fd)
+{
+	const struct context_wishes wishes = { .knows_programs = true };
+	struct context_image image;
+	struct read_budget budget;
+	struct elf_file file;
+	const char *unknown;
+
+	if (!language_open_file(fd, &budget, &file))
+		return NULL;
+	find(&file, "", &wishes, &image, &unknown);
+	elf_file_close(&file);
+	return unknown;
 }
 
 /* --- What is asked for --- */
@@ -272,7 +462,7 @@ static int parse_wish(const char *text, struct context_wish *wish)
 		take_last(rest);
 		colon = strrchr(rest, ':');
 	}
-	for (int kind = CONTEXT_STRING; kind < CONTEXT_KINDS && colon; kind++)
+	for (int kind = CONTEXT_STRING; kind < CONTEXT_RECORD && colon; kind++)
 		if (strcmp(colon + 1, kind_names[kind]) == 0)
 			wish->kind = kind;
 	if (wish->kind)
@@ -290,6 +480,17 @@ static int parse_wish(const char *text, struct context_wish *wish)
 	if (!wish->image[0] || !wish->kind || number_parse_hex(part, 1, UINT64_MAX, &wish->address))
 		return -EINVAL;
 	return 0;
+}
+
+void context_format(const struct context_wish *wish, char *text, size_t size)
+{
+	char address[24], length[8];
+
+	snprintf(address, sizeof(address), "0x%" PRIx64, wish->address);
+	snprintf(length, sizeof(length), ":%u", wish->length);
+	snprintf(text, size, "%s=%s%s%s%s%s%s", wish->label, wish->image, wish->image[0] ? ":" : "",
+		 wish->address ? address : wish->symbol, wish->kind ? ":" : "",
+		 wish->kind ? kind_names[wish->kind] : "", wish->length ? length : "");
 }
 
 int context_parse(const char *text, struct context_wishes *wishes, struct error *e)

@@ -22,4 +22,16 @@ static const struct language_image php_layouts[] = {
 	PHP_LAYOUT(0x805, .current = 512, .thrower = 976, .opcodes = 104, .file = 168),
 };
 
+/*
+ * In sapi_globals, without threads: the request's method and URI, what the server knows of it, and
+ * what is false between requests, whose pointers stay. The same in 8.1 to 8.5; other versions are
+ * known by another size.
+ */
+#define PHP_SAPI_CONTEXT 0
+#define PHP_SAPI_METHOD	 8
+#define PHP_SAPI_URI	 48
+#define PHP_SAPI_STARTED 436
+#define PHP_SAPI_SIZE	 552
+#define PHP_SAPI_SIZE_84 648 /* from 8.4 on */
+
 #endif

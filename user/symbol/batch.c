@@ -16,6 +16,7 @@
 #include "symbol/file_limits.h"
 #include "util/clock.h"
 #include "util/file_open.h"
+#include "util/order.h"
 
 /*
  * Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. A
@@ -134,14 +135,7 @@ void batch_progress(const struct batch *b, size_t done, const char *what)
 		b->o.progress(b->done + done, b->total, what, b->o.context);
 }
 
-static int by_address(const void *x, const void *y)
-{
-	const struct batch_address *a = x, *b = y;
-
-	if (a->address != b->address)
-		return a->address < b->address ? -1 : 1;
-	return (a->location > b->location) - (a->location < b->location);
-}
+ORDER(by_address, struct batch_address, LEAST(address) ?: LEAST(location))
 
 void batch_sort(struct batch *b)
 {
@@ -151,17 +145,10 @@ void batch_sort(struct batch *b)
 size_t batch_lower_bound(const struct batch_address *addresses, size_t from, size_t count,
 			 uint64_t bound)
 {
-	size_t to = count;
+	size_t i;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (addresses[middle].address < bound)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	FIND_FIRST(i, from, count, addresses[i].address < bound);
+	return i;
 }
 
 /* The length of a symbol's name without the "@VERSION" or "@@VERSION" that linkers append. */

@@ -76,28 +76,21 @@ static bool demangle_into(struct output *out, const char *symbol, size_t length)
 	return cplus_demangle_v3_callback(symbol, OPTIONS | DMGL_NO_RECURSE_LIMIT, append, out);
 }
 
-static char *demangle_d(const char *symbol, size_t length)
-{
-	unsigned int references = 0;
-
-	for (size_t i = 0; i < length; i++)
-		references += symbol[i] == 'Q';
-	if (length > D_MAX || references > D_REFERENCES_MAX)
-		return NULL;
-	return dlang_demangle(symbol, OPTIONS);
-}
-
 char *demangle(const char *symbol)
 {
 	size_t length = strnlen(symbol, UNLIMITED_MAX + 1);
 	struct output out = { 0 };
+	unsigned int references = 0;
 	char *text = NULL;
 
 	if (symbol[0] != '_' || length > UNLIMITED_MAX)
 		return NULL;
 	if (symbol[1] == 'D' &&
 	    (isdigit((unsigned char)symbol[2]) || strcmp(symbol, "_Dmain") == 0)) {
-		text = demangle_d(symbol, length);
+		for (size_t i = 0; i < length; i++)
+			references += symbol[i] == 'Q';
+		if (length <= D_MAX && references <= D_REFERENCES_MAX)
+			text = dlang_demangle(symbol, OPTIONS);
 	} else if (strchr("ZRG_", symbol[1])) {
 		if (demangle_into(&out, symbol, length))
 			text = out.text;

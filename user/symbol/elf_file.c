@@ -309,8 +309,7 @@ void elf_file_close(struct elf_file *f)
 		elf_end(f->elf);
 	if (f->headers)
 		munmap(f->headers, f->source.size);
-	if (f->source.fd >= 0)
-		close(f->source.fd);
+	file_close(f->source.fd);
 	for (size_t i = 0; i < ELF_STRING_TABLES; i++)
 		free(f->strings[i]);
 	free(f->memory);

@@ -125,8 +125,10 @@ static int find_returns(const struct search *s, const struct elf_file *file, con
 	if (!gelf_getehdr(file->elf, &header) ||
 	    (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64))
 		why = "its code is not of a machine that is known";
-	else if (!s->bytes || !code)
-		why = "the symbol does not say how long it is, or too long";
+	else if (!s->bytes || s->bytes > CODE_BYTES_MAX)
+		why = "the symbol says no length, or one above 1 MiB";
+	else if (!code)
+		why = "out of memory";
 	else if (elf_source_read(&file->source, code, s->bytes, entry->offset) != s->bytes)
 		why = "its code cannot be read";
 	/* First what ends it in any case; else jumps to what a pointer says. */

@@ -9,6 +9,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/index.h"
+#include "util/order.h"
 
 #define MIB ((size_t)1024 * 1024)
 
@@ -235,12 +236,7 @@ void file_cache_add(struct kept_symbols *s, const struct cover_symbol *symbol)
 	s->names[s->names_size++] = '\0';
 }
 
-static int by_start(const void *x, const void *y)
-{
-	const struct kept_symbol *a = x, *b = y;
-
-	return (a->start > b->start) - (a->start < b->start);
-}
+ORDER(by_start, struct kept_symbol, LEAST(start))
 
 /* Sorts them, and gives back what they have reserved. */
 static bool sort_symbols(struct kept_symbols *s)
@@ -315,22 +311,6 @@ static void offer_kept(const struct kept_symbols *s, size_t i, struct cover *c)
 	cover_offer(c, &symbol);
 }
 
-/* The number of symbols that start at or before an address. */
-static size_t upper_bound(const struct kept_symbols *s, uint64_t address)
-{
-	size_t from = 0, to = s->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (s->all[middle].start <= address)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
 /*
  * Offers what decides the symbol of each address: the symbols that cover it, the last ones that
  * start before it, and the next one. Where very many symbols cover the same addresses, all are
@@ -343,8 +323,9 @@ void file_cache_offer(const struct kept_file *file, struct cover *c)
 
 	for (size_t i = 0; i < c->count && steps; i++) {
 		uint64_t address = c->addresses[i].address;
-		size_t next = upper_bound(s, address);
+		size_t next;
 
+		FIND_FIRST(next, 0, s->count, s->all[next].start <= address);
 		if (next < s->count)
 			offer_kept(s, next, c);
 		for (size_t k = next; k-- > 0 && steps; steps--) {

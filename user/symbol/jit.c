@@ -10,6 +10,7 @@
 #include "symbol/elf_file.h"
 #include "symbol/parser.h"
 #include "util/clock.h"
+#include "util/order.h"
 #include "util/scan.h"
 
 #define BUFFER ((size_t)1024 * 1024)
@@ -60,21 +61,6 @@ static size_t read_bytes(struct jit_file *f, uint64_t offset, size_t wanted, con
 	}
 	*bytes = f->buffer + there;
 	return wanted < f->size - there ? wanted : f->size - there;
-}
-
-/*
- * Counts the entry at an offset. False: reading ends there, because the budget is exceeded or the
- * batch has stopped.
- */
-static bool count_entry(struct batch *b, struct jit_file *f, uint64_t at)
-{
-	if (at >= f->limit)
-		return false;
-	if (f->entries++ < ENTRIES_MAX)
-		return f->entries % 65536 || !batch_stopped(b);
-	f->many_entries = true;
-	f->limit = at;
-	return false;
 }
 
 /*
@@ -359,12 +345,7 @@ static bool read_record(struct jit_file *f, uint64_t offset, struct record *reco
 	       record->size >= sizeof(*record) && record->id != CODE_CLOSE;
 }
 
-static int by_index(const void *x, const void *y)
-{
-	const struct moved *a = x, *b = y;
-
-	return (a->index > b->index) - (a->index < b->index);
-}
+ORDER(by_index, struct moved, LEAST(index))
 
 static struct moved *find_moved(const struct moves *moves, uint64_t index)
 {
@@ -373,11 +354,17 @@ static struct moved *find_moved(const struct moves *moves, uint64_t index)
 	return bsearch(&key, moves->moved, moves->count, sizeof(key), by_index);
 }
 
-/* Collects the moves that cover an address, each function once. */
-static int collect_moves(struct jit_file *f, const struct jit_cover *c, struct moves *moves)
+/*
+ * Collects the moves that cover an address, each function once, and finds the load records of
+ * these, from the first record on.
+ */
+static int collect_moves(struct batch *b, struct jit_file *f, const struct jit_cover *c,
+			 uint64_t first, struct moves *moves)
 {
-	size_t kept = 0;
+	struct record record;
+	struct load load;
 	struct move move;
+	size_t kept = 0;
 
 	moves->moved = calloc(c->count + 1, sizeof(*moves->moved));
 	if (!moves->moved)
@@ -394,27 +381,17 @@ static int collect_moves(struct jit_file *f, const struct jit_cover *c, struct m
 		if (!i || moves->moved[i].index != moves->moved[kept - 1].index)
 			moves->moved[kept++] = moves->moved[i];
 	moves->count = kept;
-	return 0;
-}
+	for (uint64_t at = first, count = 1; kept && at < f->limit && read_record(f, at, &record) &&
+					     (count % 65536 || !batch_stopped(b));
+	     at += record.size, count++) {
+		struct moved *moved = NULL;
 
-static void find_loads(struct batch *b, struct jit_file *f, uint64_t first, struct moves *moves)
-{
-	struct record record;
-	struct load load;
-	size_t count = 0;
-
-	for (uint64_t at = first; moves->count && at < f->limit && read_record(f, at, &record);
-	     at += record.size) {
-		struct moved *moved;
-
-		if (++count % 65536 == 0 && batch_stopped(b))
-			break;
-		if (record.id != CODE_LOAD || !read_exactly(f, at, &load, sizeof(load)))
-			continue;
-		moved = find_moved(moves, load.index);
+		if (record.id == CODE_LOAD && read_exactly(f, at, &load, sizeof(load)))
+			moved = find_moved(moves, load.index);
 		if (moved)
 			moved->load = at;
 	}
+	return 0;
 }
 
 /*
@@ -551,7 +528,14 @@ static int resolve_dump(struct batch *b, struct jit_file *f, struct jit_cover *c
 		return 0;
 	}
 	for (uint64_t at = header.size; read_record(f, at, &record); at += record.size) {
-		if (!count_entry(b, f, at))
+		if (at >= f->limit)
+			break;
+		if (f->entries++ >= ENTRIES_MAX) {
+			f->many_entries = true;
+			f->limit = at;
+			break;
+		}
+		if (f->entries % 65536 == 0 && batch_stopped(b))
 			break;
 		if (record.id == CODE_DEBUG_INFO) {
 			lines = at + 1;
@@ -565,11 +549,8 @@ static int resolve_dump(struct batch *b, struct jit_file *f, struct jit_cover *c
 			offer_entry(c, move.address, move.code_size, at + 1);
 		}
 	}
-	err = collect_moves(f, c, &moves);
-	if (!err) {
-		find_loads(b, f, header.size, &moves);
-		err = name_addresses(b, f, c, find_dump_name, &function);
-	}
+	err = collect_moves(b, f, c, header.size, &moves)
+		      ?: name_addresses(b, f, c, find_dump_name, &function);
 	end_function(&function);
 	free(moves.moved);
 	return err;
@@ -578,36 +559,33 @@ static int resolve_dump(struct batch *b, struct jit_file *f, struct jit_cover *c
 /* Warns of what was not read of the file. */
 static int warn_of_budgets(const struct batch *b, const struct jit_file *f)
 {
-	const char *path;
+	const struct profile_image *image = &b->p->images[b->image];
 	int err = 0;
 
-	if (!f->large && !f->many_entries && !f->many_lines && !f->begin)
-		return 0;
-	path = b->p->images[b->image].path;
 	if (f->begin)
-		err = profile_warn(b->p,
-				   "%s: its file of names has %" PRIu64
-				   " MiB, of which the last %" PRIu64
-				   " were read: functions that were compiled before have no name",
-				   path, f->source.size >> 20, (f->source.size - f->begin) >> 20);
+		err = profile_warn(
+			b->p,
+			"%s: its file of names has %" PRIu64 " MiB, of which the last %" PRIu64
+			" were read: functions that were compiled before have no name",
+			image->path, f->source.size >> 20, (f->source.size - f->begin) >> 20);
 	if (!err && f->many_entries)
 		err = profile_warn(
 			b->p,
 			"%s: its file of names has more than %" PRIu64
 			" entries: the rest was not read, and functions may have no name "
 			"or an outdated one",
-			path, ENTRIES_MAX);
+			image->path, ENTRIES_MAX);
 	else if (!err && f->large)
 		err = profile_warn(b->p,
 				   "%s: its file of names is larger than %" PRIu64
 				   " MiB: the rest was not read, and functions may have no name or "
 				   "an outdated one",
-				   path, f->limit >> 20);
+				   image->path, f->limit >> 20);
 	if (!err && f->many_lines)
 		err = profile_warn(b->p,
 				   "%s: its file of names has more than %" PRIu64
 				   " source lines for the samples: some were not read",
-				   path, ENTRIES_MAX);
+				   image->path, ENTRIES_MAX);
 	return err;
 }
 

@@ -136,9 +136,8 @@ static int read_symbols(struct symbol_cache *k, struct batch *b, const char *pat
 			*next++ = '\0';
 		if (!parse_line(line, &symbol))
 			continue;
-		if (array_reserve(&k->symbols, &k->room, k->count + 1, sizeof(symbol)))
+		if (array_add(k->symbols, k->count, k->room, symbol))
 			return -ENOMEM;
-		k->symbols[k->count++] = symbol;
 		k->readable |= symbol.start != 0;
 		if (strcmp(symbol.name, "_text") == 0)
 			k->start = symbol.start;

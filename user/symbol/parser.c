@@ -153,8 +153,7 @@ static int answer_rows(struct unpack *u, int fd, struct pack *answer, struct err
 	};
 	err = cfi_read(fd, r.path, r.has_wishes ? &r.wishes : NULL, r.is_limited ? &budget : NULL,
 		       &rows, e);
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	if (!err)
 		rows_pack(answer, &rows);
 	unwind_rows_free(&rows);
@@ -226,8 +225,7 @@ static int end_child(struct parser *p)
 
 static void close_left(int left)
 {
-	if (left >= 0)
-		close(left);
+	file_close(left);
 }
 
 /* Starts the parser if none runs, and waits until it is confined. One that has ended meanwhile has
@@ -435,8 +433,7 @@ static int wait_for_answer(struct parser *p, const struct subject *s, struct mes
 			fd = open_debug_file(s->batch, m->path, m->in_root);
 			m->err = fd < 0 ? fd : 0;
 			err = child_send(p->child.fd, m, sizeof(*m), &fd, fd >= 0);
-			if (fd >= 0)
-				close(fd);
+			file_close(fd);
 			if (err)
 				return err;
 			continue;
@@ -481,8 +478,7 @@ static int ask(struct parser *p, enum message_kind kind, const struct subject *s
 		else if (err && err != -ENOMEM)
 			refuse(p, s, err, e);
 	}
-	if (fds[0] >= 0)
-		close(fds[0]);
+	file_close(fds[0]);
 	return err;
 }
 

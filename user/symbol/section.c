@@ -2,12 +2,187 @@
 #include "symbol/section.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <zlib.h>
 
-#include "symbol/inflate.h"
+#include "symbol/elf_file.h"
+#include "symbol/zstd.h"
 #include "util/array.h"
+
+/* --- Decompression --- */
+
+/*
+ * Decompresses a section from front to back: zlib, or zstd, whose library is loaded when a section
+ * needs it. These are the compressed bytes.
+ */
+struct dwarf_packed {
+	struct elf_source source;
+	uint64_t at, stored; /* offset in the file, and size */
+	uint64_t size;	     /* decompressed */
+	bool zstd;
+};
+
+#define MARKS	   128
+#define MARK_LEAST ((uint64_t)512 * 1024)
+
+/* A state from which inflating can continue. A mark takes 40 kB. */
+struct mark {
+	uint64_t in, out;
+	z_stream state;
+};
+
+struct dwarf_inflater {
+	struct dwarf_packed packed;
+	uint64_t in, out; /* bytes read into `input`, and decompressed */
+	uint8_t input[16 * 1024];
+	z_stream stream;
+	struct zstd zstd;
+	struct zstd_in zstd_in;
+	uint64_t mark_distance; /* 0: no marks */
+	size_t mark_count;
+	struct mark marks[]; /* by `out` */
+};
+
+/* Reads the next bytes of the file. Returns their number. */
+static size_t fill_input(struct dwarf_inflater *f)
+{
+	uint64_t left = f->packed.stored - f->in;
+	size_t want = left < sizeof(f->input) ? left : sizeof(f->input);
+	size_t n = elf_source_read(&f->packed.source, f->input, want, f->packed.at + f->in);
+
+	f->in += n;
+	return n;
+}
+
+static size_t inflate_zlib(struct dwarf_inflater *f, uint8_t *to, size_t size)
+{
+	z_stream *z = &f->stream;
+
+	z->next_out = to;
+	z->avail_out = size;
+	while (z->avail_out) {
+		if (!z->avail_in) {
+			z->next_in = f->input;
+			z->avail_in = fill_input(f);
+			if (!z->avail_in)
+				break;
+		}
+		if (inflate(z, Z_NO_FLUSH) != Z_OK)
+			break;
+	}
+	return size - z->avail_out;
+}
+
+static size_t inflate_zstd(struct dwarf_inflater *f, uint8_t *to, size_t size)
+{
+	struct zstd_out out = { to, size, 0 };
+	struct zstd_in *in = &f->zstd_in;
+
+	while (out.used < size) {
+		size_t before = out.used;
+
+		if (!zstd_decompress(&f->zstd, &out, in))
+			break;
+		if (out.used > before || in->used < in->size)
+			continue;
+		*in = (struct zstd_in){ f->input, fill_input(f), 0 };
+		if (!in->size)
+			break;
+	}
+	return out.used;
+}
+
+/*
+ * seeks: the reader will seek backwards. Then zlib's state is saved at marks, to continue from
+ * there; zstd always restarts at the beginning. Sets *f. Returns 0, -ENOTSUP (no zstd library) or
+ * -ENOMEM.
+ */
+static int dwarf_inflater_new(struct dwarf_inflater **out, const struct dwarf_packed *packed,
+			      bool seeks)
+{
+	bool marks = seeks && !packed->zstd;
+	struct dwarf_inflater *f = calloc(1, sizeof(*f) + (marks ? MARKS * sizeof(*f->marks) : 0));
+	int err = 0;
+
+	if (!f)
+		return -ENOMEM;
+	f->packed = *packed;
+	if (marks)
+		f->mark_distance = packed->size / MARKS + MARK_LEAST;
+	if (packed->zstd)
+		err = zstd_begin(&f->zstd);
+	else if (inflateInit(&f->stream) != Z_OK)
+		err = -ENOMEM;
+	if (err) {
+		free(f);
+		return err;
+	}
+	if (!packed->zstd)
+		inflateValidate(&f->stream, 0); /* a checksum would fail when parts are read */
+	*out = f;
+	return 0;
+}
+
+/* NULL is fine */
+static void dwarf_inflater_free(struct dwarf_inflater *f)
+{
+	if (!f)
+		return;
+	if (f->packed.zstd)
+		zstd_end(&f->zstd);
+	else
+		inflateEnd(&f->stream);
+	for (size_t i = 0; i < f->mark_count; i++)
+		inflateEnd(&f->marks[i].state);
+	free(f);
+}
+
+/* Decompresses the next `size` bytes. Returns their number, less at the end or if corrupt. */
+static size_t dwarf_inflate(struct dwarf_inflater *f, uint8_t *to, size_t size)
+{
+	struct mark *m = &f->marks[f->mark_count];
+
+	size = f->packed.zstd ? inflate_zstd(f, to, size) : inflate_zlib(f, to, size);
+	f->out += size;
+	if (f->mark_distance && f->mark_count < MARKS &&
+	    f->out >= (f->mark_count + 1) * f->mark_distance &&
+	    inflateCopy(&m->state, &f->stream) == Z_OK) {
+		m->in = f->in - f->stream.avail_in;
+		m->out = f->out;
+		f->mark_count++;
+	}
+	return size;
+}
+
+/* Seeks to the nearest possible offset at or before this one. Returns 0 or a negative errno. */
+static int dwarf_inflate_seek(struct dwarf_inflater *f, uint64_t offset)
+{
+	size_t i = f->mark_count;
+
+	while (i && f->marks[i - 1].out > offset)
+		i--;
+	if (f->out <= offset && (!i || f->marks[i - 1].out <= f->out))
+		return 0;
+	if (f->packed.zstd ? !zstd_restart(&f->zstd) : !i && inflateReset(&f->stream) != Z_OK)
+		return -EINVAL;
+	if (i) {
+		inflateEnd(&f->stream);
+		if (inflateCopy(&f->stream, &f->marks[i - 1].state) != Z_OK) {
+			f->stream = (z_stream){ 0 };
+			return -ENOMEM;
+		}
+	}
+	f->in = i ? f->marks[i - 1].in : 0;
+	f->out = i ? f->marks[i - 1].out : 0;
+	f->stream.avail_in = 0;
+	f->zstd_in = (struct zstd_in){ 0 };
+	return 0;
+}
 
 #ifndef ELFCOMPRESS_ZSTD /* glibc 2.36 and older */
 #define ELFCOMPRESS_ZSTD 2
@@ -186,7 +361,7 @@ static void fill_window(struct dwarf_section *s, size_t size)
 		return;
 	}
 	s->failed = dwarf_inflate_seek(s->inflater, offset) != 0;
-	while (!s->failed && (left = offset - dwarf_inflater_offset(s->inflater))) {
+	while (!s->failed && (left = offset - s->inflater->out)) {
 		size_t skipped = left < sizeof(scratch) ? left : sizeof(scratch);
 
 		s->filled += skipped;

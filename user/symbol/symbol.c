@@ -14,6 +14,7 @@
 #include "symbol/jit.h"
 #include "symbol/parser.h"
 #include "symbol/runtime.h"
+#include "util/order.h"
 
 /*
  * Addresses are resolved in groups, the hottest first: one group per image, and one, number
@@ -54,14 +55,8 @@ static uint32_t group_of(const struct profile *p, uint32_t location)
 	return l->mapping == PROFILE_NONE ? PROFILE_NONE : p->mappings[l->mapping].image;
 }
 
-static int by_heat(const void *x, const void *y)
-{
-	const struct group *const *a = x, *const *b = y;
-
-	if ((*a)->heat != (*b)->heat)
-		return (*a)->heat > (*b)->heat ? -1 : 1;
-	return ((*a)->image > (*b)->image) - ((*a)->image < (*b)->image);
-}
+ORDER(by_heat, struct group *const,
+      COMPARE((*b)->heat, (*a)->heat) ?: COMPARE((*a)->image, (*b)->image))
 
 static int make_groups(struct work *w)
 {
@@ -99,14 +94,7 @@ static int make_groups(struct work *w)
 }
 
 /* batch_address.group is the group's order here. */
-static int by_order(const void *x, const void *y)
-{
-	const struct batch_address *a = x, *b = y;
-
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	return (a->location > b->location) - (a->location < b->location);
-}
+ORDER(by_order, struct batch_address, LEAST(group) ?: LEAST(location))
 
 static int collect_addresses(struct work *w)
 {
@@ -143,42 +131,32 @@ static bool is_unnamed(const struct work *w, uint32_t location)
 	return (w->extents || !profile_is_named(w->p, location)) && l->mapping != PROFILE_NONE;
 }
 
-/* Sets image.unnamed of those addresses that got no name. */
-static int explain_unnamed(const struct work *w, const struct batch_address *addresses,
-			   size_t count, const char *why)
+/*
+ * Sets image.unnamed of those addresses that got no name. image: the one whose runtime can write
+ * names: hints are added; or PROFILE_NONE.
+ */
+static int explain_unnamed(struct work *w, const struct batch_address *addresses, size_t count,
+			   const char *why, uint32_t image)
 {
 	struct profile *p = w->p;
-	const char *reason;
+	char *hints = NULL;
+	int err = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !err; i++) {
 		uint32_t mapping = p->locations[addresses[i].location].mapping;
 
 		if (!is_unnamed(w, addresses[i].location))
 			continue;
-		if (profile_string(p, why, &reason))
-			return -ENOMEM;
-		p->images[p->mappings[mapping].image].unnamed = reason;
+		if (image != PROFILE_NONE && !hints) {
+			w->runtimes = w->runtimes ?: runtimes_new(p);
+			hints = w->runtimes ? runtimes_hints(w->runtimes, image, why) : NULL;
+			err = hints ? 0 : -ENOMEM;
+		}
+		err = err
+			      ?: profile_string(p, hints ?: why,
+						&p->images[p->mappings[mapping].image].unnamed);
 	}
-	return 0;
-}
-
-/* The same for b's image, whose runtime can write names: adds hints to b->why. */
-static int explain_unwritten(struct work *w, const struct batch *b,
-			     const struct batch_address *addresses, size_t count)
-{
-	char *why = NULL;
-	int err;
-
-	while (count && !is_unnamed(w, addresses->location))
-		addresses++, count--;
-	if (!count)
-		return 0; /* top draws often: saves it the search for hints */
-	if (!w->runtimes)
-		w->runtimes = runtimes_new(w->p);
-	if (w->runtimes)
-		why = runtimes_hints(w->runtimes, b->image, b->why.what);
-	err = why ? explain_unnamed(w, addresses, count, why) : -ENOMEM;
-	free(why);
+	free(hints);
 	return err;
 }
 
@@ -222,7 +200,7 @@ static int resolve_group(struct work *w, struct batch *b)
 			w->p->locations[addresses[i].location].image_address = addresses[i].address;
 		why = w->p->format ? find_recorded_kernel(w->p, &b->kernel_text) : NULL;
 		if (why)
-			return explain_unnamed(w, addresses, count, why);
+			return explain_unnamed(w, addresses, count, why, PROFILE_NONE);
 		b->image = PROFILE_NONE;
 		reader = kallsyms_resolve;
 	} else {
@@ -237,9 +215,8 @@ static int resolve_group(struct work *w, struct batch *b)
 	err = reader(b);
 	if (err || batch_stopped(b) || (w->extents && b->was_read))
 		return err;
-	if (b->unwritten)
-		return explain_unwritten(w, b, addresses, count);
-	return explain_unnamed(w, addresses, count, b->why.what);
+	return explain_unnamed(w, addresses, count, b->why.what,
+			       b->unwritten ? b->image : PROFILE_NONE);
 }
 
 static int resolve_all(struct work *w, const struct symbol_options *o)
@@ -272,8 +249,9 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 	return err;
 }
 
-static int resolve(struct work *w, const struct symbol_options *o, struct error *e)
+static int resolve(struct work *w, const struct symbol_options *options, struct error *e)
 {
+	const struct symbol_options none = { 0 }, *o = options ?: &none;
 	int err = o->debuginfod ? debuginfod_open(&w->debuginfod, e) : 0;
 
 	if (err)
@@ -306,17 +284,15 @@ int symbol_check(const struct symbol_options *options, struct error *e)
 
 int symbol_resolve(struct profile *p, const struct symbol_options *options, struct error *e)
 {
-	struct symbol_options none = { 0 };
 	struct work w = { .p = p, .wanted = options ? options->wanted : NULL };
 
-	return resolve(&w, options ?: &none, e);
+	return resolve(&w, options, e);
 }
 
 int symbol_extents(struct profile *p, const bool *wanted, struct symbol_extent *extents,
 		   struct error *e)
 {
-	struct symbol_options o = { 0 };
 	struct work w = { .p = p, .wanted = wanted, .extents = extents };
 
-	return resolve(&w, &o, e);
+	return resolve(&w, NULL, e);
 }

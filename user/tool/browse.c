@@ -10,13 +10,14 @@
 
 static int parse_kind(const char *value, void *member, struct error *e)
 {
-	const struct row_view *view = row_view_by_name(value);
 	struct recorded *r = member;
+	const struct row_view *view = row_view_find(value, &r->label);
 	char names[TOOL_LIST_SIZE];
 
 	row_view_list(true, names, sizeof(names));
 	if (!view)
-		return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
+		return error_set(e, 0, "--by takes one of %s, or a label, not \"%s\"", names,
+				 value);
 	/* Slots of time are a view of their own, in which a slot can be zoomed into. */
 	r->over_time = view->fields == ROW_OF_TAG(TAG_TIME);
 	if (!r->over_time)

@@ -30,6 +30,10 @@ struct changes_arguments {
 	struct tool_query query;
 	struct changes_options options;
 	const char *at;
+	struct {
+		const struct row_view *view; /* NULL: functions */
+		struct row_view label;	     /* what it may point to */
+	} by;
 	bool quiet;
 };
 
@@ -54,6 +58,21 @@ static int parse_metric(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+static int parse_by(const char *value, void *member, struct error *e)
+{
+	struct changes_arguments *a = member;
+	const struct row_view *view = row_view_find(value, &a->by.label);
+
+	/* The rest is of code, or the same in all of a service. */
+	a->by.view = view && view != row_views ? view : NULL;
+	if (view == row_views || (view && view->fields & ROW_TAGS & ~ROW_OF_TAG(TAG_TIME)))
+		return 0;
+	return error_set(e, 0,
+			 "--by takes function, query, route, application or another label, not "
+			 "\"%s\"",
+			 value);
+}
+
 static const struct option_spec options[] = {
 	{ "min", 0, "PERCENT", "the least difference, of a service's CPU time: 1", parse_least,
 	  offsetof(struct changes_arguments, options.least_percent) },
@@ -63,6 +82,8 @@ static const struct option_spec options[] = {
 	  parse_metric, offsetof(struct changes_arguments, metrics) },
 	{ "per-rate", 0, NULL, "FILE has requests in a second, not a counter", NULL,
 	  offsetof(struct changes_arguments, rates) },
+	{ "by", 0, "LABEL", "compare queries, routes, or another label, not functions", parse_by,
+	  0 },
 	TOOL_INTERVAL_OPTIONS(struct changes_arguments, query),
 	{ "limit", 'E', "ROWS", "print the first ROWS rows of each; 0: all", tool_option_limit,
 	  offsetof(struct changes_arguments, view.limit) },
@@ -83,7 +104,7 @@ static int add_window(struct changes *c, const struct changes_arguments *a,
 	if (err == -ENOENT) /* dropped meanwhile */
 		return 0;
 	if (err == -EINVAL) {
-		tool_warn("skipped: %s", e->what);
+		tool_warn("not read: %s", e->what);
 		*damaged = true;
 		return 0;
 	}
@@ -248,7 +269,7 @@ static int run_changes(int argc, char **argv)
 	a.options.metrics = metrics;
 	a.options.metric_count = a.metrics.count;
 	err = read_metrics(&a, metrics, &e);
-	err = err ?: (changes_begin(&c) ? error_no_memory(&e) : 0);
+	err = err ?: (changes_begin(&c, a.by.view) ? error_no_memory(&e) : 0);
 	err = err ?: add_windows(&c, &a, directory, host, &packages, &damaged, &e);
 	err = err
 		      ?: (changes_find(&c, &a.options, true) || changes_find(&c, &a.options, false)
@@ -264,11 +285,13 @@ static int run_changes(int argc, char **argv)
 	else
 		code = changes_outcome(&c) == CHANGE_WORSE ? EXIT_WORSE : EXIT_DONE;
 	for (int of_system = 1; of_system >= 0 && !err; of_system--)
-		if (changes_left_out(&c, of_system))
+		if (changes_omitted(&c, of_system))
 			tool_warn("not all of %s%s is compared: too many functions, services or "
 				  "deploys",
-				  changes_left_out(&c, of_system),
+				  changes_omitted(&c, of_system),
 				  of_system ? "" : ", and perhaps other users,");
+	if (!err && a.by.view && !c.has_label)
+		tool_warn("--by %s: no sample has a label %s", a.by.view->name, a.by.view->name);
 	if (!err && damaged)
 		tool_warn("some windows are damaged, and were not compared");
 	if (!err && !a.quiet)

@@ -500,6 +500,25 @@ static int print_requirements_json(const struct requirements *r, struct error *e
 	return 0;
 }
 
+/* The last line, which stays on the screen: whether recording works, and what is not as it should.
+ */
+static void print_answer(const struct requirements *r, bool works)
+{
+	static const enum requirement_state worst[] = { REQUIREMENT_NO, REQUIREMENT_LIMITED };
+
+	fputs(works ? "Recording works: profiltool -p PID" : "Recording does not work", stdout);
+	for (size_t i = 0; i < 2; i++) {
+		const char *gap = i ? "; limited: " : "; no: ";
+
+		for (const struct requirement *q = r->list; q < r->list + r->count; q++)
+			if (q->state == worst[i]) {
+				printf("%s%s", gap, q->name);
+				gap = ", ";
+			}
+	}
+	putchar('\n');
+}
+
 /* The exit code is that of a recording. */
 static int run_check(int argc, char **argv)
 {
@@ -557,6 +576,7 @@ static int run_check(int argc, char **argv)
 			putchar('\n');
 		}
 	}
+	print_answer(&r, code == EXIT_DONE);
 	return code;
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff/diff.h"
+#include "report/diff/comparison.h"
 #include "tool/tool.h"
 
 struct diff_options {

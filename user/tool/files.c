@@ -1,24 +1,270 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/capabilities.h"
 #include "format/gzip.h"
 #include "format/loss.h"
 #include "format/projection.h"
-#include "profile/hosts.h"
 #include "profile/image_name.h"
 #include "profile/merge.h"
 #include "profile/pc_name.h"
+#include "record/wait_names.h"
+#include "symbol/symbol.h"
 #include "tool/tool.h"
 #include "util/clock.h"
 #include "util/directory.h"
 #include "util/file.h"
 #include "util/number.h"
+
+/* Extensions of files that are not profiles, and the command that makes them. */
+static const struct {
+	const char *extension, *what, *hint;
+} others[] = {
+	{ ".svg", "a picture", "write x.pb.gz, then: profiltool flamegraph x.pb.gz -o x.svg" },
+	{ ".html", "a page", "write x.pb.gz, then: profiltool web x.pb.gz -o x.html" },
+	{ ".json", "JSON",
+	  "write x.pb.gz, then: profiltool report --json x.pb.gz >x.json, or dump --json" },
+	{ ".txt", "text", "write x.pb.gz, then: profiltool report x.pb.gz >x.txt, or dump" },
+};
+
+static bool can_write(const struct format *format)
+{
+	return format->write || format->write_directory;
+}
+
+static bool writes_directory(const struct format *format)
+{
+	return format->write_directory;
+}
+
+/* Lists the names of the formats that `is_listed` selects: "pprof, gperftools". */
+static void list_formats(bool (*is_listed)(const struct format *format), char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct format *const *f = format_all; *f && used < size; f++)
+		if (is_listed(*f))
+			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 (*f)->name);
+}
+
+void tool_list_formats(char *text, size_t size)
+{
+	list_formats(can_write, text, size);
+}
+
+bool tool_is_unnamed(const char *path)
+{
+	struct stat status;
+
+	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", strlen("/dev/")) == 0)
+		return true;
+	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+/* Sets e if the path has an extension of others[]. Returns 0 or -errno. */
+static int refuse_others(const char *path, struct error *e)
+{
+	size_t size = strlen(path) - (format_is_gzip_path(path) ? strlen(FORMAT_GZIP) : 0);
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		size_t tail = strlen(others[i].extension);
+
+		if (size >= tail &&
+		    strncasecmp(path + size - tail, others[i].extension, tail) == 0) {
+			error_set_kind(e, ERROR_USAGE, 0, "%s would be %s, not a profile", path,
+				       others[i].what);
+			return error_hint(e, "%s", others[i].hint);
+		}
+	}
+	return 0;
+}
+
+const struct format *tool_output_format(const char *name, const char *path, struct error *e)
+{
+	const struct format *format;
+	struct stat status;
+	bool directory;
+	char names[TOOL_LIST_SIZE];
+
+	if (path && !*path) {
+		error_set_kind(e, ERROR_USAGE, 0, "the name of the file to write is \"\"");
+		error_hint(e, "a variable of the shell may be empty");
+		return NULL;
+	}
+	if (!name && (!path || tool_is_unnamed(path)))
+		return format_by_name("pprof");
+	tool_list_formats(names, sizeof(names));
+	if (name) {
+		format = format_by_name(name);
+		if (!format || !can_write(format)) {
+			error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
+			error_hint(e, "the formats are: %s", names);
+			return NULL;
+		}
+	} else {
+		/*
+		 * An extension says more than the beginning of a name: callgrind.out.7.svg would be
+		 * a picture. A directory may have any name.
+		 */
+		directory = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+		format = format_by_extension(path);
+		if (!format && !directory && refuse_others(path, e))
+			return NULL;
+		format = format ?: format_by_path(path);
+		if (!format && directory) {
+			error_set_kind(e, ERROR_USAGE, 0,
+				       "%s is a directory, and no format is named", path);
+			list_formats(writes_directory, names, sizeof(names));
+			error_hint(e,
+				   "name a file in it, as %s%sx.pb.gz; or add -f with one of %s, "
+				   "which have a file for each image",
+				   path, path[strlen(path) - 1] == '/' ? "" : "/", names);
+		} else if (!format) {
+			error_set_kind(e, ERROR_USAGE, 0, "the name %s implies no format to write",
+				       path);
+			error_hint(e,
+				   "add -f with one of %s; or end it in .pb.gz, .prof, .folded, "
+				   "...",
+				   names);
+		}
+	}
+	if (!format || !path || !format->write_directory || !format_is_gzip_path(path))
+		return format;
+	error_set_kind(e, ERROR_USAGE, 0, "%s: %s is not written compressed", path, format->name);
+	error_hint(e, "leave " FORMAT_GZIP " out");
+	return NULL;
+}
+
+const char *tool_output_place(const char *name, const char *path)
+{
+	const struct format *format = !path && name ? format_by_name(name) : NULL;
+	const char *place =
+		format && format->directory_variable ? getenv(format->directory_variable) : NULL;
+
+	return place && *place ? place : path;
+}
+
+/* Bound: pace. */
+#define SILENT_NS NS_PER_S	    /* shorter work shows no progress */
+#define REDRAW_NS (100 * NS_PER_MS) /* between two updates of the line */
+
+struct naming {
+	bool (*stop)(void *context);
+	void *context;
+	bool terminal; /* where a line of progress goes */
+	uint64_t next_ns;
+	bool shown;
+	size_t done, count;
+	char what[64];
+};
+
+static void show_progress(struct naming *n)
+{
+	uint64_t now = now_ns();
+
+	if (!n->terminal || now < n->next_ns || !*n->what)
+		return;
+	n->next_ns = now + REDRAW_NS;
+	n->shown = true;
+	tool_progress(TOOL_PREFIX "names: %zu of %zu, %s", n->done, n->count, n->what);
+}
+
+static void clear_progress(struct naming *n)
+{
+	if (n->shown)
+		tool_progress("%s", "");
+	n->shown = false;
+}
+
+static void take_progress(size_t done, size_t count, const char *what, void *context)
+{
+	struct naming *n = context;
+
+	n->done = done;
+	n->count = count;
+	snprintf(n->what, sizeof(n->what), "%s", what);
+	show_progress(n);
+}
+
+/* Called more often than take_progress(). */
+static bool take_stop(void *context)
+{
+	struct naming *n = context;
+
+	show_progress(n);
+	if (!n->stop || !n->stop(n->context))
+		return false;
+	clear_progress(n);
+	return true;
+}
+
+int tool_check_naming(const struct tool_naming *naming, struct error *e)
+{
+	return symbol_check(&(struct symbol_options){ .debuginfod = naming->debuginfod }, e);
+}
+
+/* Has the paths of images without a root directory looked up below this one. */
+static int set_roots(struct profile *p, const char *path, struct error *e)
+{
+	int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), err = 0;
+
+	if (root < 0)
+		return error_set(e, errno, "--symfs: cannot open %s", path);
+	for (size_t i = 0; i < p->image_count && !err; i++) {
+		struct profile_image *image = &p->images[i];
+
+		if (image->fd >= 0 || image->root >= 0 || image_kind(image->path) != IMAGE_FILE)
+			continue;
+		image->root = fcntl(root, F_DUPFD_CLOEXEC, 0);
+		if (image->root < 0)
+			err = error_set(e, errno, "--symfs: cannot open %s", path);
+	}
+	close(root);
+	return err;
+}
+
+int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(void *context),
+	      void *context, struct error *e)
+{
+	struct naming n = {
+		.stop = stop,
+		.context = context,
+		.terminal = !naming->quiet && isatty(STDERR_FILENO),
+		.next_ns = now_ns() + SILENT_NS,
+	};
+	struct symbol_options o = {
+		.lines = naming->lines,
+		.debuginfod = naming->debuginfod,
+		.stop = take_stop,
+		.progress = take_progress,
+		.context = &n,
+	};
+	size_t known = p->warning_count;
+	int err = naming->symfs ? set_roots(p, naming->symfs, e) : 0;
+
+	if (err)
+		return err;
+	capabilities_raise_for_names();
+	err = symbol_resolve(p, &o, e);
+	if (!err && wait_names_apply(p))
+		err = error_no_memory(e);
+	capabilities_lower();
+	clear_progress(&n);
+	for (size_t i = known; !err && i < p->warning_count; i++)
+		tool_warn("%s", p->warnings[i]);
+	return err;
+}
 
 int tool_option_stride(const char *value, void *member, struct error *e)
 {
@@ -214,7 +460,7 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 		if (!err && !reading->no_drop_frames) {
 			err = profile_drop_frames(*p, e);
 			if (err == -EINVAL && !reading->strict) {
-				tool_warn("%s: no frames are dropped: %s", path, e->what);
+				tool_warn("%s: no frames are excluded: %s", path, e->what);
 				err = 0;
 			} else if (err == -EINVAL) {
 				error_hint(e, "--no-drop-frames reads the file without it");
@@ -424,21 +670,19 @@ bool tool_warn_of_loss(const struct profile *p, unsigned int aspects, const stru
 	if (!quiet && loss_list(p, aspects, format, options, losses, sizeof(losses)))
 		tool_warn("%s: the %s format does not hold %s", path, format->name, losses);
 	if (samples)
-		tool_warn("%s: %" PRIu64 " of %" PRIu64
-			  " samples are dropped: the %s format cannot "
+		tool_warn("%s: %" PRIu64 " of %" PRIu64 " samples are lost: the %s format cannot "
 			  "hold %s",
 			  path, samples, magnitude_u64(profile_magnitude(p, options->value)),
 			  format->name, format->cannot_hold);
 	if (below)
-		tool_warn("%s: values below 0 are dropped, %" PRIu64 " in all: the %s format "
+		tool_warn("%s: values below 0 are lost, %" PRIu64 " in all: the %s format "
 			  "cannot hold them; pprof, callgrind and folded can",
 			  path, magnitude_u64(below), format->name);
 	if (calls)
-		tool_warn("%s: %" PRIu64 " call(s) are dropped: the %s format cannot hold %s", path,
+		tool_warn("%s: %" PRIu64 " call(s) are lost: the %s format cannot hold %s", path,
 			  calls, format->name, format->cannot_hold_calls);
 	if (images.samples)
-		tool_warn("%s: %" PRIu64
-			  " samples of %s%s are dropped: the %s format cannot hold %s",
+		tool_warn("%s: %" PRIu64 " samples of %s%s are lost: the %s format cannot hold %s",
 			  path, images.samples, images.image, images.others ? " and others" : "",
 			  format->name, format->cannot_hold_in_image);
 	return below;

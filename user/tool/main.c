@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/capabilities.h"
-#include "cli/similar.h"
+#include "cli/options.h"
 #include "tool/tool.h"
 
 /* In the order of --help, within each purpose. */
@@ -40,10 +40,13 @@ static void print_usage(FILE *out)
 		{ TOOL_EXCHANGE, "Exchange" }, { TOOL_CHECK, "Check" },
 	};
 
-	fputs("profiltool shows where programs spend their CPU time, and for what they wait.\n\n"
-	      "  profiltool -p 1234                          a process, until Ctrl-C\n"
-	      "  profiltool record -g -o make.pb.gz -- make  a command with its call stacks\n"
-	      "  profiltool web make.pb.gz -o make.html      these as a page for a browser\n",
+	fputs("profiltool shows where programs spend their time, on CPUs and waiting, and why.\n\n"
+	      "  profiltool -p 1234                                 where a process computes\n"
+	      "  profiltool why -p 1234 -d 10                       why its requests are slow\n"
+	      "  profiltool record --wall -p 1234 -d 5 -o x.pb.gz   for what it waits\n"
+	      "  profiltool report --by query x.pb.gz               which query takes the time\n"
+	      "  profiltool changes --since Tue                     what a deploy made slower\n"
+	      "  profiltool web x.pb.gz -o x.html                   all of it, for a browser\n",
 	      out);
 	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
 		fprintf(out, "\n%s:\n", groups[i].title);

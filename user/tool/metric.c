@@ -13,6 +13,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/index.h"
+#include "util/order.h"
 
 /* A number from here on is in milliseconds, as Prometheus' text has them: in 1973, or later. */
 #define MILLISECONDS 1e11
@@ -45,10 +46,7 @@ struct reader {
 	size_t steps, falls;
 };
 
-static bool series_equal(const void *array, uint32_t number, const void *key)
-{
-	return strcmp(((const struct series *)array)[number].name, key) == 0;
-}
+EQUAL(series_equal, struct series, char, strcmp(a->name, b) == 0)
 
 static struct series *find_series(struct reader *r, const char *name)
 {
@@ -287,12 +285,7 @@ static int read_json(struct reader *r, struct input *in, struct error *e)
 	return err;
 }
 
-static int compare_increases(const void *one, const void *other)
-{
-	const struct changes_increase *a = one, *b = other;
-
-	return (a->since_ns > b->since_ns) - (a->since_ns < b->since_ns);
-}
+ORDER(compare_increases, struct changes_increase, LEAST(since_ns))
 
 /* True if the content is JSON: labels of a series begin with {, too. */
 static bool is_json(const struct input *in)

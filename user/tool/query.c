@@ -13,6 +13,7 @@
 #include "archive/read.h"
 #include "report/text.h"
 #include "record/container.h"
+#include "tool/target.h"
 #include "tool/tool.h"
 #include "tool/when.h"
 #include "util/clock.h"
@@ -165,11 +166,10 @@ int query_interval(const struct tool_query *q, const struct time_interval *recor
 		when_format(asked->until_ns, to);
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "the interval is empty: it begins at %s and ends at %s", from, to);
-		error_hint(
+		return error_hint(
 			e,
 			recorded ? "a time of day without a date is the one nearest to the file"
 				 : "a time of day without a date is the last one that has passed");
-		return -EINVAL;
 	}
 	i->rest = q->part == QUERY_REST;
 	if (q->part == QUERY_BEFORE) {
@@ -227,7 +227,8 @@ static void print_gap(const char *host, uint64_t from_ns, uint64_t to_ns)
 
 	when_format(from_ns - from_ns % NS_PER_S, from);
 	when_format_length(to_ns / NS_PER_S * NS_PER_S - from_ns / NS_PER_S * NS_PER_S, length);
-	tool_warn("  %s: no window for %s from %s on: profild did not run, or they were dropped",
+	tool_warn("  %s: no window for %s from %s on: profild did not run, or its windows were "
+		  "removed",
 		  host, length, from);
 }
 
@@ -307,9 +308,8 @@ static void warn_of_lacking(const char *lacking)
 		tool_warn("the profile has no wakers: profiltool record --wall records them");
 	else if (lacking &&
 		 (strcmp(lacking, tag_kinds[TAG_QUERY].key) == 0 || strchr(lacking, '=')))
-		tool_warn("no sample has a label \"%.*s\": profiltool record has it of PostgreSQL, "
-			  "and by --label of any program",
-			  (int)strcspn(lacking, "="), lacking);
+		tool_warn("no sample has a label \"%.*s\": " TOOL_LABEL_HINT,
+			  (int)strcspn(lacking, "="), lacking, (int)strcspn(lacking, "="), lacking);
 	else if (lacking)
 		tool_warn("no sample has a label \"%s\": profild --continuous writes it", lacking);
 }
@@ -378,13 +378,12 @@ static int check_times(const struct tool_query *q, const struct archive_result *
 		return 0;
 	if (result->host_count > 1) {
 		error_set(e, 0, "times of ticks of several hosts are not added up");
-		error_hint(e, "choose one: --host %s", result->hosts[0].name);
-		return -EINVAL;
+		return error_hint(e, "choose one: --host %s", result->hosts[0].name);
 	}
 	when_format_length(grain_s * NS_PER_S, length);
 	error_set(e, 0, "some windows have no times of ticks, and are %s long", length);
-	error_hint(e, "choose rows as long, --by time:%um, or a later interval", grain_s / 60);
-	return -EINVAL;
+	return error_hint(e, "choose rows as long, --by time:%um, or a later interval",
+			  grain_s / 60);
 }
 
 int query_read_interval(const char *path, const struct tool_query *q,
@@ -472,8 +471,8 @@ int query_check_times(const char *path, uint64_t timed, const struct profile *p,
 
 	if (!timed && !p->waits.count) {
 		error_set(e, 0, "%s has no times of ticks", path);
-		error_hint(e, "profiltool record writes them to pprof files, without --no-times");
-		return -EINVAL;
+		return error_hint(
+			e, "profiltool record writes them to pprof files, without --no-times");
 	}
 	if (timed < samples)
 		tool_warn("%s: %" PRIu64 " of %" PRIu64 " samples have no time, and are missing",

@@ -80,9 +80,7 @@ struct query_interval {
 /* clang-format on */
 
 /* Parsers for the members `struct tool_query`, of --host, labels.label, and `uint64_t for_ns`. */
-int tool_option_host(const char *value, void *member, struct error *e);
-int tool_option_label(const char *value, void *member, struct error *e);
-int tool_option_length(const char *value, void *member, struct error *e);
+option_parser tool_option_host, tool_option_label, tool_option_length;
 
 /* True if an option was given that needs the archive if no file is named. */
 bool query_is_given(const struct tool_query *q);

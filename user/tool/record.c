@@ -13,17 +13,13 @@
 #include "record/from_capture.h"
 #include "record/function.h"
 #include "record/live_files.h"
-#include "report/states.h"
 #include "script/context.h"
-#include "script/language.h"
 #include "tool/executable.h"
 #include "tool/recording.h"
 #include "tool/service.h"
 #include "tool/target.h"
 #include "tool/tool.h"
 #include "tool/waits.h"
-#include "util/clock.h"
-#include "util/file.h"
 #include "util/number.h"
 
 /* Of a thread: TASK_COMM_LEN. */
@@ -47,8 +43,6 @@ struct record_options {
 		pid_t pid;
 	} victim;
 	struct tool_naming naming;
-	struct context_wishes wishes;
-	bool no_context;
 	bool no_inline, no_times, wall, chains;
 	const char *span;      /* [IMAGE:]FUNCTION; NULL: none */
 	unsigned int overhead; /* percent */
@@ -122,21 +116,6 @@ static int parse_overhead(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int parse_label(const char *value, void *member, struct error *e)
-{
-	return context_parse(value, member, e);
-}
-
-static int parse_context(const char *value, void *member, struct error *e)
-{
-	bool *knows_programs = member;
-
-	*knows_programs = strcmp(value, "auto") == 0;
-	if (!*knows_programs && strcmp(value, "none") != 0)
-		return error_set(e, 0, "--context takes auto or none, not \"%s\"", value);
-	return 0;
-}
-
 #define MEMBER(name) offsetof(struct record_options, name)
 
 static const struct option_spec options[] = {
@@ -166,15 +145,7 @@ static const struct option_spec options[] = {
 	  MEMBER(overhead) },
 	{ "victim", 0, "WHO", "delay is of these threads alone: pid:PID, comm:NAME or cgroup:PATH",
 	  parse_victim, 0 },
-	{ "label", 0, "NAME=[IMAGE:]SYMBOL[:KIND[:LENGTH]]",
-	  "label samples with the value of a variable: query=debug_query_string", parse_label,
-	  MEMBER(wishes) },
-	{ "context", 0, "auto|none",
-	  "label samples of PostgreSQL with query, application and database (auto)", parse_context,
-	  MEMBER(wishes.knows_programs) },
-	{ "no-context", 0, NULL, "the same as --context=none", NULL, MEMBER(no_context) },
-	{ "literal", 0, NULL, "texts of labels stay as they are: constants are not replaced by ?",
-	  NULL, MEMBER(wishes.literal) },
+	TOOL_CONTEXT_OPTIONS(struct record_options, target),
 	{ "scale", 0, "S", "count in cells of profil(2), not at each pc", parse_scale,
 	  MEMBER(scale) },
 	{ "offset", 0, "ADDRESS", "with --scale: where the first cell begins (the text)",
@@ -199,6 +170,12 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
+/* Nothing is said that the table answers. */
+static bool is_brief(const struct record_options *o)
+{
+	return o->quiet || (isatty(STDERR_FILENO) && !o->verbose);
+}
+
 /*
  * Checks that there is one target, finds it by its name, and checks that its command can be run,
  * and the options of the histogram. Returns 0 or -errno with e set.
@@ -218,9 +195,8 @@ static int check_target(struct record_options *o, char **command, struct error *
 		if (strcmp(command[0], methods[i]) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "\"%s\" would be the command to record",
 				       command[0]);
-			error_hint(e, "-g alone means auto; or --call-graph=%s",
-				   strcmp(command[0], "lbr") == 0 ? "auto" : command[0]);
-			return -EINVAL;
+			return error_hint(e, "-g alone means auto; or --call-graph=%s",
+					  strcmp(command[0], "lbr") == 0 ? "auto" : command[0]);
 		}
 	if (kinds != 1)
 		return error_usage(e,
@@ -228,7 +204,7 @@ static int check_target(struct record_options *o, char **command, struct error *
 				   "see profiltool record --help",
 				   kinds ? TARGET_KINDS ", and a command, exclude each other"
 					 : "nothing to profile is named");
-	err = tool_find_target(&o->target, o->quiet, e);
+	err = tool_find_target(&o->target, is_brief(o), e);
 	if (err)
 		return err;
 	if (command) {
@@ -356,7 +332,7 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 	    capture_options(c)->stacks == CAPTURE_STACKS_FP)
 		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
 			  "by call frame information; --call-graph=cfi says why");
-	if (o->target.stacks == CAPTURE_STACKS_SCRIPTS && cfi && !o->wall && !o->quiet)
+	if (o->target.stacks == CAPTURE_STACKS_SCRIPTS && cfi && !o->wall && !is_brief(o))
 		tool_warn(
 			"call stacks were recorded, to name the functions of scripts, or queries; "
 			"without: --call-graph=none");
@@ -365,10 +341,25 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 			  "kernel.perf_event_max_stack=%d, before recording, lifts that",
 			  totals.stack_limit, cfi ? " of the kernel" : "", CAPTURE_DEPTH_MAX,
 			  CAPTURE_DEPTH_MAX);
-	for (size_t i = 0; i < o->wishes.count && cfi; i++)
+	for (size_t i = 0; i < o->target.wishes.count && cfi; i++)
 		if (!capture_has_label(c, i))
 			tool_warn("--label %s: no image of what was recorded has a variable %s",
-				  o->wishes.wishes[i].label, o->wishes.wishes[i].symbol);
+				  o->target.wishes.wishes[i].label,
+				  o->target.wishes.wishes[i].symbol);
+	for (size_t i = 0; i < image_count && cfi && o->target.wishes.knows_programs; i++) {
+		const char *program = images[i].path && images[i].fd >= 0 && !images[i].provider
+					      ? context_unknown_version(images[i].fd)
+					      : NULL;
+
+		if (program)
+			tool_warn(
+				"%s: the labels of this version of %s are not read: it is unknown "
+				"where they are",
+				images[i].path, program);
+	}
+	if (capture_lacks_thread_locals(c))
+		tool_warn("thread-local variables of libraries that were opened at run time have "
+			  "no label: it is unknown where their C library keeps them");
 	if (!o->verbose)
 		return;
 	for (size_t i = 0; i < refusals->count; i++)
@@ -490,6 +481,10 @@ static int warn_of_result(const struct recording *r, const struct profile *p, co
 	if (p->totals.counted == 0 && !p->wall_count) {
 		snprintf(idle.waits, sizeof(idle.waits), "%s", waits);
 		waits_warn(r->target, &idle);
+		if (*waits)
+			tool_warn("  --wall records for what it waits, and where");
+		else if (p->totals.cpu_ns && !p->totals.ticks)
+			tool_warn("  -F 9999 takes more samples of what is short");
 		return EXIT_NO_SAMPLES;
 	}
 	if (profile_lost(p)) {
@@ -519,7 +514,7 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 {
 	const struct format_options writing = { .no_times = o->no_times };
 	struct tool_view view = { .limit = o->limit, .json = o->json };
-	bool print = !o->output || strcmp(o->output, "-") != 0, states;
+	bool print = !o->output || strcmp(o->output, "-") != 0;
 	int code, write_err = 0;
 	char *after = NULL;
 	struct error e;
@@ -537,12 +532,14 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 		tool_warn_of_loss(p, loss_aspects(p), format, &writing, o->output, o->quiet);
 	}
 	recording_release_signals();
+	/* On a terminal, where it would be the last that is seen, an empty table says nothing. */
 	view.last = print && tool_table_is_last(&view);
+	print &= !view.last || p->sample_count;
+	view.last &= print;
 	if (print && !view.last && tool_print(p, &view, &e))
 		return tool_fail(&e);
-	states = view.last && states_are_first(p, &view.rows);
 	if (!o->quiet &&
-	    tool_summarize(p, &view.rows, r->target, o->verbose, states ? &after : NULL, &e)) {
+	    tool_summarize(p, &view.rows, r->target, o->verbose, view.last ? &after : NULL, &e)) {
 		free(after);
 		return tool_fail(&e);
 	}
@@ -609,14 +606,13 @@ static int record_by_service(struct recording *r, const struct record_options *o
 	struct error e;
 	int code = EXIT_DONE, err = 0;
 
-	if (o->scale || o->victim.kind || o->span || o->wishes.count) {
+	if (o->scale || o->victim.kind || o->span) {
 		error_set_kind(&e, ERROR_NOT_PERMITTED, 0,
 			       "you may not record: profild records your own processes for you, "
 			       "but not with %s",
-			       o->scale		? "--scale"
-			       : o->span	? "--span"
-			       : o->victim.kind ? "--victim"
-						: "--label");
+			       o->scale	 ? "--scale"
+			       : o->span ? "--span"
+					 : "--victim");
 		return tool_fail(&e);
 	}
 	if (service_check(&o->target, name != NULL, &e))
@@ -736,19 +732,13 @@ out:
 	return code;
 }
 
-/* Whether the file of an image takes call stacks to be recorded, even if none were asked for. */
-static bool takes_stacks(int fd)
-{
-	return language_is_interpreter(fd) || context_is_known(fd);
-}
-
 static int run_record(int argc, char **argv)
 {
 	struct record_options o = {
 		.target.stacks = CAPTURE_STACKS_SCRIPTS,
 		.limit = -1,
 		.overhead = 2,
-		.wishes.knows_programs = true,
+		.target.wishes.knows_programs = true,
 	};
 	struct recording r = { 0 };
 	struct capture_options c;
@@ -787,14 +777,11 @@ static int run_record(int argc, char **argv)
 	c.victim_name = o.victim.name;
 	c.wall = c.waits = o.wall;
 	c.every_wait = o.chains;
-	o.wishes.knows_programs &= !o.no_context;
-	c.wishes = &o.wishes;
-	if (o.wishes.knows_programs)
-		c.is_interpreter = takes_stacks;
 	c.waits_percent = o.overhead;
 	if (o.scale)
 		c.stacks = CAPTURE_NO_STACKS;
-	else if ((o.wall || o.wishes.count) && (!c.stacks || c.stacks == CAPTURE_STACKS_SCRIPTS))
+	else if ((o.wall || o.target.wishes.count) &&
+		 (!c.stacks || c.stacks == CAPTURE_STACKS_SCRIPTS))
 		c.stacks = CAPTURE_STACKS_AUTO;
 	c.scale = o.scale;
 	c.offset = o.offset.address;

@@ -9,7 +9,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "report/text.h"
 #include "tool/tool.h"
 #include "util/clock.h"
 

@@ -8,7 +8,6 @@
 #include "profile/latency.h"
 #include "report/calls/call_view.h"
 #include "report/diff/moment.h"
-#include "report/states.h"
 #include "tool/tool.h"
 
 /* Percent of all samples that a line of a call tree has at least. */
@@ -24,6 +23,19 @@ struct report_options {
 	const char *against;	       /* what the interval is compared with */
 };
 
+/* What the account of threads has, as --sort takes it. */
+static const struct {
+	const char *name;
+	size_t member;
+} wall_sorts[] = {
+	{ "wall", offsetof(struct profile_wall, wall_ns) },
+	{ "on-cpu", offsetof(struct profile_wall, on_cpu_ns) },
+	{ "runnable", offsetof(struct profile_wall, runnable_ns) },
+	{ "blocked", offsetof(struct profile_wall, blocked_ns) },
+	{ "idle", offsetof(struct profile_wall, idle_ns) },
+	{ "unknown", offsetof(struct profile_wall, unknown_ns) },
+};
+
 static int parse_sort(const char *value, void *member, struct error *e)
 {
 	struct rows_options *rows = member;
@@ -33,10 +45,15 @@ static int parse_sort(const char *value, void *member, struct error *e)
 		rows->view = view;
 		return 0;
 	}
-	if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
+	rows->by_wall = 0;
+	for (size_t i = 0; i < sizeof(wall_sorts) / sizeof(*wall_sorts); i++)
+		if (strcmp(value, wall_sorts[i].name) == 0)
+			rows->by_wall = wall_sorts[i].member;
+	if (!rows->by_wall && strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
 		return error_set(
 			e, 0,
-			"--sort takes self, total, or of perf's keys one of " TOOL_SORT_KEYS
+			"--sort takes self, total, of threads wall, on-cpu, runnable, blocked, "
+			"idle or unknown, or of perf's keys one of " TOOL_SORT_KEYS
 			", or several as comm,dso,sym, not \"%s\"",
 			value);
 	rows->by_total = strcmp(value, "total") == 0;
@@ -66,8 +83,8 @@ static const struct option_spec options[] = {
 	{ "percent-limit", 0, "PERCENT", "the same as --percent", tool_option_percent,
 	  offsetof(struct report_options, view.percent) },
 	{ "sort", 's', "KEY",
-	  "order rows by self (default) or total; or what rows are, by perf's "
-	  "keys: " TOOL_SORT_KEYS,
+	  "order rows by self (default) or total, of threads by wall, on-cpu, runnable, blocked "
+	  "or idle; or what rows are, by perf's keys: " TOOL_SORT_KEYS,
 	  parse_sort, offsetof(struct report_options, view.rows) },
 	{ "children", 0, NULL, "the same as --sort total", NULL,
 	  offsetof(struct report_options, view.rows.by_total) },
@@ -173,7 +190,9 @@ static int check_options(const struct report_options *o, int first, char **argv,
 		  "profiltool diff --since TIME --until TIME --value wall takes it" },
 		{ o->against, "--against, which chooses its rows by chance",
 		  "percent percent-limit cpu-time children", NULL },
-		{ o->against && rows->by_total, "--against, which compares both", "sort", NULL },
+		{ o->against && (rows->by_total || rows->by_wall), "--against, which compares both",
+		  "sort", NULL },
+		{ rows->by_wall, "--sort by times of threads", "percent percent-limit", NULL },
 		{ by_time && other_value, "--by time, which counts samples", "value",
 		  "--state and --reason choose waits; --by function and others take it" },
 		{ by_time, "--by time", "image delay percent percent-limit",
@@ -192,8 +211,13 @@ static int check_options(const struct report_options *o, int first, char **argv,
 			       o->tree ? "--by %s is not for trees: only process and thread are"
 				       : "--by %s is not for callers and callees",
 			       by->name);
-	else if (is_tree(o) && o->view.rows.by_total)
+	else if (is_tree(o) && (rows->by_total || rows->by_wall))
 		error_set_kind(e, ERROR_USAGE, 0, "--sort is not for trees: they are by total");
+	else if (rows->by_wall && (!by || by->fields & ROW_WITHOUT_WALL))
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "%s have no times of threads to sort by: --by thread, process, "
+			       "unit and others do",
+			       by ? by->plural : "functions");
 	else if (o->against && !is_tree(o) && !query_has_interval(&o->reading.query))
 		error_set_kind(e, ERROR_USAGE, 0, "--against needs an interval: --around TIME");
 	else if (o->against && by && by->fields & (ROW_ADDRESS | ROW_SOURCE | ROW_OF_TAG(TAG_TIME)))
@@ -201,8 +225,7 @@ static int check_options(const struct report_options *o, int first, char **argv,
 	else
 		return tool_check_ignored(&report_command, ignored,
 					  sizeof(ignored) / sizeof(*ignored), first, argv, e);
-	error_hint(e, "see profiltool report --help");
-	return -EINVAL;
+	return error_hint(e, "see profiltool report --help");
 }
 
 /* --against: prints what was different in an interval. Returns an exit code. */
@@ -281,7 +304,7 @@ static int run_report(int argc, char **argv)
 	struct error e;
 	char several[32];
 	const char *name;
-	bool of_code, states;
+	bool of_code;
 	int err, first, code = tool_options(&report_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
@@ -311,6 +334,11 @@ static int run_report(int argc, char **argv)
 	if (!err && rows->view &&
 	    rows->view->fields & (ROW_STATE | ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_PEER)))
 		tool_show_wall(p);
+	if (!err && rows->by_wall && !p->wall_count) {
+		err = error_set(&e, 0, "%s has no times of threads to sort by",
+				tool_input_name(in.paths[0]));
+		error_hint(&e, "profiltool record --wall records them");
+	}
 	if (!err && rows->delay)
 		err = tool_check_value(p, PROFILE_DELAY_TYPE, &e);
 	if (!err && !tool_has_image(p, rows->image))
@@ -320,9 +348,11 @@ static int run_report(int argc, char **argv)
 	name = in.count > 1 ? several : tool_input_name(in.paths[0]);
 	if (!err && !is_tree(&o))
 		err = tool_find_extents(p, &o.view, &extents, &e);
-	/* The table, and what is said of it: first, unless a person would see it scroll away. */
-	o.view.last = tool_table_is_last(&o.view);
-	states = !err && o.view.last && !is_tree(&o) && states_are_first(p, rows);
+	/*
+	 * The table, and what is said of it: first, unless a person would see it scroll away. A
+	 * tree is longer than a screen: what it comes to is last.
+	 */
+	o.view.last = tool_table_is_last(&o.view) && !is_tree(&o);
 	for (int step = 0; step < 2 && !err; step++) {
 		if (step == o.view.last && !is_tree(&o))
 			err = tool_print(p, &o.view, &e);
@@ -333,7 +363,8 @@ static int run_report(int argc, char **argv)
 		if (!is_tree(&o) && rows_count_calls(p, rows))
 			tool_warn("%s: no samples, only calls, which are counted instead", name);
 		if (!o.reading.naming.quiet)
-			err = tool_summarize(p, rows, name, o.verbose, states ? &after : NULL, &e);
+			err = tool_summarize(p, rows, name, o.verbose, o.view.last ? &after : NULL,
+					     &e);
 	}
 	fputs(after ?: "", stderr);
 	free(after);

@@ -193,8 +193,7 @@ static int find_libraries(struct executable *program, char directory[PATH_MAX], 
 			  "libprofil lies in \"%s\", which the loader takes apart at blanks, "
 			  "colons and dollars",
 			  directory);
-		error_hint(e, "move it, or install it with make install");
-		return -EINVAL;
+		return error_hint(e, "move it, or install it with make install");
 	}
 	if (program->class == self.class && program->machine == self.machine) {
 		error_set(e, 0, "there is no libprofil, neither beside profiltool nor in %s",

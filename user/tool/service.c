@@ -14,6 +14,7 @@
 #include "capture/target.h"
 #include "cli/capabilities.h"
 #include "format/format.h"
+#include "script/context.h"
 #include "tool/recording.h"
 #include "util/child.h"
 
@@ -150,6 +151,10 @@ int service_start(struct service *s, const char *path, const struct capture_opti
 		  pid_t command, int signals, struct error *e)
 {
 	const pid_t *pids = command ? &command : o->pids;
+	struct {
+		struct record_request request;
+		struct record_label labels[CONTEXT_WISHES_MAX];
+	} message = { 0 };
 	struct record_request request = {
 		.flags = (command ? RECORD_FROM_EXEC : 0) | (o->inherit ? RECORD_INHERIT : 0) |
 			 (o->user ? RECORD_USER : 0) | (o->native ? RECORD_NATIVE : 0) |
@@ -181,11 +186,25 @@ int service_start(struct service *s, const char *path, const struct capture_opti
 	}
 	err = err ?: connect_to(s, path, e);
 	request.version = s->version;
+	/* Older versions of profild record without labels. */
+	if (o->wishes && s->version >= 3)
+		request.flags |= (o->wishes->knows_programs ? RECORD_CONTEXT : 0) |
+				 (o->wishes->literal ? RECORD_LITERAL : 0);
+	request.label_count = o->wishes ? o->wishes->count : 0;
+	for (uint32_t i = 0; i < request.label_count; i++)
+		context_format(&o->wishes->wishes[i], message.labels[i].text, RECORD_LABEL_SIZE);
+	message.request = request;
 	if (!err && o->every_wait && s->version < 2) {
 		err = error_set(e, 0, "this profild keeps no times of short waits");
 		error_hint(e, "update it, and restart it: systemctl restart profil-record");
 	}
-	if (!err && message_send(s->socket, &request, sizeof(request), pidfds, opened, 0))
+	if (!err && request.label_count && s->version < 4) {
+		err = error_set(e, 0, "this profild reads no variables for --label");
+		error_hint(e, "update it, and restart it: systemctl restart profil-record");
+	}
+	if (!err && message_send(s->socket, &message,
+				 sizeof(request) + request.label_count * sizeof(*message.labels),
+				 pidfds, opened, 0))
 		err = error_set(e, errno, "cannot send to profild");
 	while (opened)
 		close(pidfds[--opened]);

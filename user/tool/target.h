@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "record/ask_runtimes.h"
 #include "record/cgroup_name.h"
+#include "script/context.h"
 
 /* Bound: caller: processes, names and control groups of one command; then: it is refused. */
 #define TARGET_MOST_PIDS   1024
@@ -39,10 +40,12 @@ struct tool_target {
 	enum capture_event event;
 	unsigned int frequency; /* 0: not given */
 	bool children, no_inherit, user, kernel, native;
-	bool cpus; /* samples have their CPU: set by the command */
+	bool cpus;  /* samples have their CPU: set by the command */
+	bool waits; /* the same: waits are recorded, by stack and reason */
 	enum capture_stacks stacks;
 	unsigned int unwind_mib; /* 0: the default */
 	bool ask_runtimes, no_ask_runtimes;
+	struct context_wishes wishes; /* of commands that do not set knows_programs: none */
 };
 
 /* clang-format off */
@@ -87,19 +90,34 @@ struct tool_target {
 	  offsetof(type, member.kernel) }
 /* clang-format on */
 
+/* What has a label that no sample has; printed with the size of its name, and that. */
+#define TOOL_LABEL_HINT                                                                \
+	"profiltool record has it of " CONTEXT_KNOWN ", and by --label %.*s=VARIABLE " \
+	"of any program"
+
+/* clang-format off */
+/* For whom they work: labels of samples. */
+#define TOOL_CONTEXT_OPTIONS(type, member)                                                        \
+	{ "label", 0, "NAME=[IMAGE:]SYMBOL[:KIND[:LENGTH]]",                                       \
+	  "label samples with the value of a variable: query=debug_query_string",                      \
+	  tool_option_variable, offsetof(type, member.wishes) },                                   \
+	{ "context", 0, "auto|none",                                                               \
+	  "label samples of " CONTEXT_KNOWN ": query, route, ... (auto)",                          \
+	  tool_option_context, offsetof(type, member.wishes.knows_programs) },                     \
+	{ "no-context", 0, NULL, "the same as --context=none", tool_option_no_context,             \
+	  offsetof(type, member.wishes.knows_programs) },                                          \
+	{ "literal", 0, NULL, "texts of labels stay as they are: constants are not replaced by ?",     \
+	  NULL, offsetof(type, member.wishes.literal) }
+/* clang-format on */
+
+/* Parsers for members of struct tool_target: struct context_wishes, and its bool knows_programs. */
+option_parser tool_option_variable, tool_option_context, tool_option_no_context;
+
 /* Parsers for struct tool_target, and its members tid, frequency, event and stacks. */
-int tool_option_pids(const char *value, void *member, struct error *e);
-int tool_option_tid(const char *value, void *member, struct error *e);
-int tool_option_frequency(const char *value, void *member, struct error *e);
-int tool_option_event(const char *value, void *member, struct error *e);
+option_parser tool_option_pids, tool_option_tid, tool_option_frequency, tool_option_event;
+option_parser tool_option_call_graph;
+option_parser tool_option_duration;		/* uint64_t, of -d */
 void tool_list_events(char *text, size_t size); /* what -e takes */
-int tool_option_call_graph(const char *value, void *member, struct error *e);
-
-/* The same for `uint64_t duration_ns`, of -d. */
-int tool_option_duration(const char *value, void *member, struct error *e);
-
-/* True if -p named this process. */
-bool tool_is_target(const struct tool_target *t, pid_t pid);
 
 /* The kinds of targets that exclude each other. */
 #define TARGET_KINDS "-p, -t, -a, -u, --cgroup, --unit and --container"

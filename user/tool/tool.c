@@ -59,9 +59,7 @@ void tool_progress(const char *format, ...)
 /* The text may hold paths and names of processes, which are untrusted. */
 static void print_line(const char *indent, const char *text)
 {
-	fprintf(stderr, TOOL_PREFIX "%s", indent);
-	text_print(text, stderr);
-	fputc('\n', stderr);
+	text_printf(stderr, TOOL_PREFIX "%s%s\n", indent, text);
 	count_rows(strlen(TOOL_PREFIX) + strlen(indent) + text_columns(text));
 }
 
@@ -113,9 +111,10 @@ int tool_refuse(const struct error *e)
 		if (r.list[i].state == REQUIREMENT_NO)
 			tool_warn("  %s: %s", r.list[i].name, r.list[i].finding.what);
 	if (code == EXIT_NOT_PERMITTED && !capabilities_can_record())
-		tool_warn("  where profild runs for that, it records your own processes for you: "
-			  "profild(8), --record");
-	tool_warn("  for all requirements: profiltool check");
+		tool_warn("  or your own processes, where profild runs for that: profild(8), "
+			  "--record");
+	if (!strstr(e->hint, "profiltool check"))
+		tool_warn("  for all requirements: profiltool check");
 	return code;
 }
 
@@ -151,7 +150,10 @@ void tool_list_kinds(char *text, size_t size)
 
 	row_view_list(false, text, size);
 	used = strlen(text);
-	snprintf(text + used, size - used, ", container, cpu, title, unit, user");
+	snprintf(
+		text + used, size - used,
+		", application, container, cpu, database, query, reason, role, route, title, unit, "
+		"user, wait");
 }
 
 void tool_list_words(const char *const *words, size_t count, char *text, size_t size)
@@ -183,7 +185,7 @@ static void list_states(char *text, size_t size)
 
 /* For what threads wait; not for a CPU, which is a state. */
 static const char *const reasons[] = {
-#define REASON_NAME(number, name) [WAIT_##number] = WAIT_##number == WAIT_CPU ? NULL : (name),
+#define REASON_NAME(number, name, ...) [WAIT_##number] = WAIT_##number == WAIT_CPU ? NULL : (name),
 	WAIT_REASON_LIST(REASON_NAME)
 #undef REASON_NAME
 };
@@ -213,8 +215,7 @@ int tool_check_ignored(const struct tool_command *command, const struct tool_ign
 		if (!name)
 			continue;
 		error_set_kind(e, ERROR_USAGE, 0, "--%s is not for %s", name, ignored[i].what);
-		error_hint(e, "%s", ignored[i].hint ?: "leave it out");
-		return -EINVAL;
+		return error_hint(e, "%s", ignored[i].hint ?: "leave it out");
 	}
 	return 0;
 }
@@ -260,7 +261,7 @@ int tool_option_by_image(const char *value, void *member, struct error *e)
 
 int tool_option_by(const char *value, void *member, struct error *e)
 {
-	static const char slots[] = "time:", labels[] = "label:";
+	static const char slots[] = "time:";
 	struct tool_view *view = member;
 	char names[TOOL_LIST_SIZE];
 
@@ -274,23 +275,18 @@ int tool_option_by(const char *value, void *member, struct error *e)
 				value + strlen(slots));
 		return 0;
 	}
-	if (strncmp(value, labels, strlen(labels)) == 0 && value[strlen(labels)]) {
-		view->label = (struct row_view){ value + strlen(labels), "labels", ROW_LABEL };
-		view->rows.view = &view->label;
-		return 0;
-	}
-	view->rows.view = row_view_by_name(value);
+	view->rows.view = row_view_find(value, &view->label);
 	if (view->rows.view)
 		return 0;
 	row_view_list(true, names, sizeof(names));
-	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
+	return error_set(e, 0, "--by takes one of %s, or a label, not \"%s\"", names, value);
 }
 
 const struct row_view *tool_view_of_keys(const char *text)
 {
 	static const struct {
 		const char *name;
-		unsigned int fields;
+		uint64_t fields;
 	} keys[] = {
 		{ "comm", ROW_COMM },
 		{ "dso", ROW_IMAGE },
@@ -302,7 +298,7 @@ const struct row_view *tool_view_of_keys(const char *text)
 	};
 	const size_t key_count = sizeof(keys) / sizeof(*keys);
 	char *copy = strdup(text), *rest = copy, *key;
-	unsigned int fields = 0;
+	uint64_t fields = 0;
 	bool known = copy;
 
 	while (known && (key = strsep(&rest, ","))) {
@@ -456,10 +452,19 @@ static bool has_times(const struct profile *p)
 
 int tool_check_tag(const struct profile *p, const struct row_view *view, struct error *e)
 {
+	char names[TOOL_LIST_SIZE];
+
 	if (row_view_has_tag(view, p) || !p->sample_count ||
 	    (view->fields & ROW_OF_TAG(TAG_TIME) && has_times(p)))
 		return 0;
-	error_set(e, 0, "--by %s: no sample has a %s", view->name, view->name);
+	if (view->fields & ROW_LABEL) {
+		row_view_list(true, names, sizeof(names));
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "--by takes one of %s, or a label of the samples, not \"%s\"", names,
+			       view->name);
+	} else {
+		error_set(e, 0, "--by %s: no sample has a %s", view->name, view->name);
+	}
 	if (view->fields & ROW_OF_TAG(TAG_TIME))
 		error_hint(e, "files of profiltool record have times, and so have the windows of "
 			      "profild --continuous: --since TIME");
@@ -475,10 +480,7 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 	else if (view->fields & ROW_OF_TAG(TAG_PEER))
 		error_hint(e, "profiltool record --wall records the other ends of sockets");
 	else if (view->fields & ROW_CONTEXT)
-		error_hint(e,
-			   "profiltool record has it of PostgreSQL, and by --label %s=VARIABLE of "
-			   "any program",
-			   view->name);
+		error_hint(e, TOOL_LABEL_HINT, (int)strlen(view->name), view->name);
 	else if (view->fields & ROW_OF_TAG(TAG_CPU))
 		error_hint(e, "the windows of profild --continuous have it: --since TIME; or live: "
 			      "profiltool top --by cpu");
@@ -525,16 +527,15 @@ bool tool_table_is_last(const struct tool_view *view)
 int tool_summarize(const struct profile *p, const struct rows_options *rows, const char *target,
 		   bool verbose, char **after, struct error *e)
 {
-	char *text = NULL, *causes = NULL, *rest, *line;
-	size_t size, causes_size;
-	FILE *out = open_memstream(&text, &size);
-	FILE *last = after ? open_memstream(&causes, &causes_size) : NULL;
+	char *text = NULL, *below = NULL;
+	size_t size, below_size;
+	FILE *out = open_memstream(&text, &size), *last = open_memstream(&below, &below_size);
 	int err;
 
-	if (!out || (after && !last)) {
+	if (!out || !last) {
 		err = -ENOMEM;
 	} else if (isatty(STDERR_FILENO) && !verbose) {
-		err = report_brief(p, rows, TOOL_PREFIX, target, out, last);
+		err = report_brief(p, rows, target, after != NULL, out, last);
 	} else {
 		err = verbose ? report_where(p, rows, TOOL_PREFIX, out) : 0;
 		err = err ?: report_summary(p, rows->value, TOOL_PREFIX, target, out);
@@ -542,16 +543,17 @@ int tool_summarize(const struct profile *p, const struct rows_options *rows, con
 	}
 	if ((out && fclose(out)) || (last && fclose(last)))
 		err = -ENOMEM;
-	rest = err ? NULL : text;
-	while (rest && (line = strsep(&rest, "\n")) && rest) {
-		fprintf(stderr, "%s\n", line);
-		count_rows(text_columns(line));
-	}
-	for (line = causes; line && *line && (rest = strchr(line, '\n')); line = rest + 1)
-		count_rows(rest - line);
-	if (after)
-		*after = causes;
+	for (int part = 0; part < 2 && !err; part++)
+		for (const char *line = part ? below : text, *end; (end = strchr(line, '\n'));
+		     line = end + 1)
+			count_rows(end - line);
+	if (!err)
+		fprintf(stderr, "%s%s", after ? "" : below, text);
 	free(text);
+	if (after)
+		*after = below;
+	else
+		free(below);
 	return err ? error_no_memory(e) : 0;
 }
 

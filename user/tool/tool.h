@@ -118,7 +118,7 @@ int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(
 struct tool_reading {
 	struct tool_naming naming;
 	bool strict;		/* a warning is an error */
-	bool no_drop_frames;	/* keep the frames that a pprof file wants dropped */
+	bool no_drop_frames;	/* keep the frames that a pprof file wants excluded */
 	const char *executable; /* the program, if the file does not name it; or NULL */
 	const char *file;	/* value of -i, which not all commands have; or NULL */
 	struct input_options input;
@@ -135,7 +135,7 @@ struct tool_reading {
 	  NULL, offsetof(type, member.naming.debuginfod) },                                        \
 	{ "inline", 0, NULL, "resolve source lines and inlined functions",        \
 	  NULL, offsetof(type, member.naming.lines) },                                             \
-	{ "no-drop-frames", 0, NULL, "keep the frames that a pprof file wants dropped",            \
+	{ "no-drop-frames", 0, NULL, "keep the frames that a pprof file wants excluded",            \
 	  NULL, offsetof(type, member.no_drop_frames) },                                           \
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL,                            \
 	  offsetof(type, member.naming.quiet) },                                                   \
@@ -157,9 +157,6 @@ struct tool_reading {
 	{ "input", 'i', "FILE", "read this profile: the same as FILE alone", option_text,          \
 	  offsetof(type, member.file) }
 /* clang-format on */
-
-/* Parser for the member `unsigned int stride` of struct input_options: 1 or 4. */
-int tool_option_stride(const char *value, void *member, struct error *e);
 
 /* The name of an input file in messages: "standard input" for "-". */
 const char *tool_input_name(const char *path);
@@ -298,7 +295,7 @@ struct tool_view {
 	struct rows_options rows;
 	uint64_t step_ns;      /* --by time: the length of rows; 0: chosen */
 	long limit;	       /* rows; -1: as many as a terminal shows */
-	struct row_view label; /* --by label:NAME: what rows.view points to */
+	struct row_view label; /* --by NAME: what rows.view points to */
 	double percent;	       /* rows below it are not printed; negative: the view's default */
 	bool json;
 	bool last;     /* tool_table_is_last(): rows fill what messages left of the screen */
@@ -307,7 +304,7 @@ struct tool_view {
 
 /* clang-format off */
 #define TOOL_VIEW_OPTIONS(type, member)                                                           \
-	{ "by", 0, "FIELD", "what rows are each (function); time:100ms: slots of time; label:NAME", \
+	{ "by", 0, "FIELD", "what rows are each (function), or a label; time:100ms: slots of time", \
 	  tool_option_by, offsetof(type, member) },                                                \
 	{ "by-image", 0, NULL, "the same as --by image", tool_option_by_image,                     \
 	  offsetof(type, member) },                                                                \
@@ -319,10 +316,6 @@ struct tool_view {
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
 /* clang-format on */
 
-/* Parsers for the member `struct tool_view`; of --by: a view's name, or time:DURATION. */
-int tool_option_by(const char *value, void *member, struct error *e);
-int tool_option_by_image(const char *value, void *member, struct error *e);
-
 /*
  * Returns the view for perf's --sort KEY[,KEY...]: "comm", "dso", "sym", "comm,dso,sym", ...; NULL:
  * there is no such view. TOOL_SORT_KEYS lists the keys in messages.
@@ -332,27 +325,21 @@ const struct row_view *tool_view_of_keys(const char *keys);
 #define TOOL_SORT_KEYS "comm, dso, sym, srcline, srcfile, pid or tid"
 
 /* clang-format off */
-#define TOOL_FILTER_OPTIONS(type, member)                                                         \
-	{ "focus", 0, "REGEX", "only samples with a function in their stack that matches",         \
-	  option_text, offsetof(type, member.focus) },                                             \
-	{ "ignore", 0, "REGEX", "no samples with a function in their stack that matches",          \
-	  option_text, offsetof(type, member.ignore) },                                            \
+#define TOOL_WAIT_OPTIONS(type, member)                                                           \
 	{ "state", 0, "STATE", "with waits: only time in this state; repeatable",                  \
 	  tool_option_state, offsetof(type, member.states) },                                      \
 	{ "reason", 0, "REASON", "with waits: only those for this",                                \
 	  tool_option_reason, offsetof(type, member.reason) },                                     \
 	{ "idle", 0, "show|hide", "with waits: whether to show those for work", tool_option_idle,  \
 	  offsetof(type, member.hide_idle) }
+
+#define TOOL_FILTER_OPTIONS(type, member)                                                         \
+	{ "focus", 0, "REGEX", "only samples with a function in their stack that matches",         \
+	  option_text, offsetof(type, member.focus) },                                             \
+	{ "ignore", 0, "REGEX", "no samples with a function in their stack that matches",          \
+	  option_text, offsetof(type, member.ignore) },                                            \
+	TOOL_WAIT_OPTIONS(type, member)
 /* clang-format on */
-
-/* Parser for the member `unsigned int states`, of --state. */
-int tool_option_state(const char *value, void *member, struct error *e);
-
-/* Parser for the member `const char *reason`, of --reason. */
-int tool_option_reason(const char *value, void *member, struct error *e);
-
-/* Parser for the member `bool hide_idle`, of --idle. */
-int tool_option_idle(const char *value, void *member, struct error *e);
 
 /*
  * Returns 0; or -ENOENT with e set if the filter chooses states or reasons, and the profile has no
@@ -367,11 +354,14 @@ int tool_check_waits(const struct profile *p, const struct profile_filter *filte
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e);
 
-/* Parser for the member `double percent`, of --percent. */
-int tool_option_percent(const char *value, void *member, struct error *e);
-
-/* A directory that exists: const char *. */
-int tool_option_directory(const char *value, void *member, struct error *e);
+/* Parsers for the types of members that are named. */
+option_parser tool_option_stride;		     /* unsigned int: 1 or 4 */
+option_parser tool_option_by, tool_option_by_image;  /* struct tool_view: a view, or time:LENGTH */
+option_parser tool_option_state, tool_option_reason; /* unsigned int; const char * */
+option_parser tool_option_idle;			     /* bool hide_idle */
+option_parser tool_option_percent;		     /* double */
+option_parser tool_option_limit;		     /* long: -E */
+option_parser tool_option_directory;		     /* const char *: a directory that exists */
 
 /* Checks that a profile has the value type of --value (may be NULL). Returns 0 or -ENOENT. */
 int tool_check_value(const struct profile *p, const char *type, struct error *e);
@@ -398,8 +388,8 @@ int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_e
 /*
  * Prints the summary of a profile on standard error: in brief on a terminal, unless `verbose`, else
  * all of it, because who reads a file later cannot ask again. rows: the value and filters of the
- * table. target: as in report_summary(). after: receives what is to be printed behind a table that
- * begins with states (NULL: it is not printed behind this), to be free()d; see report_brief().
+ * table. target: as in report_summary(). after: receives what is to be printed behind the table
+ * that follows, to be free()d; NULL: none follows, and what answers is last. See report_brief().
  * Returns 0 or -errno with e set.
  */
 int tool_summarize(const struct profile *p, const struct rows_options *rows, const char *target,
@@ -422,8 +412,5 @@ int tool_print(const struct profile *p, const struct tool_view *view, struct err
  * or a negative errno: the first error of printing.
  */
 int tool_flush(void);
-
-/* Parser for the member `long limit` of -E. */
-int tool_option_limit(const char *value, void *member, struct error *e);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "report/live/live.h"
@@ -15,28 +16,29 @@
 #include "util/number.h"
 
 /* Bound: caller: the least interval of top; then: the option is refused. */
-#define SHORTEST_DELAY_NS (100 * NS_PER_MS)
+#define SHORTEST_INTERVAL_NS (100 * NS_PER_MS)
 
 struct top_options {
 	struct tool_target target;
 	struct recorded show;
-	uint64_t delay_ns;
+	uint64_t interval_ns;
 	struct half_life {
 		uint64_t ns;
 		bool given;
 	} half_life;
 	long limit;
-	uint64_t tables; /* to print; 0: until the end */
+	const char *query; /* of what runs now; NULL: any */
+	uint64_t tables;   /* to print; 0: until the end */
 	bool json, plain;
 };
 
-static int parse_delay(const char *value, void *member, struct error *e)
+static int parse_interval(const char *value, void *member, struct error *e)
 {
-	uint64_t delay;
+	uint64_t interval;
 
-	if (number_parse_seconds(value, &delay) || delay < SHORTEST_DELAY_NS)
+	if (number_parse_seconds(value, &interval) || interval < SHORTEST_INTERVAL_NS)
 		return error_set(e, 0, "-d takes seconds, 0.1 at least, not \"%s\"", value);
-	*(uint64_t *)member = delay;
+	*(uint64_t *)member = interval;
 	return 0;
 }
 
@@ -59,22 +61,21 @@ static int parse_tables(const char *value, void *member, struct error *e)
 
 static int parse_kind(const char *value, void *member, struct error *e)
 {
-	const struct row_view *view = row_view_by_name(value);
+	struct recorded *show = member;
+	const struct row_view *view = row_view_find(value, &show->label);
 	char names[TOOL_LIST_SIZE];
 
-	/*
-	 * What runs is of one host, and it is now. Who ends waits is recorded by --wall alone,
-	 * control groups by perf, and context by record.
-	 */
-	if (view && !(view->fields & (ROW_STATE | ROW_OF_TAG(TAG_CGROUP) | ROW_OF_TAG(TAG_HOST) |
-				      ROW_OF_TAG(TAG_PEER) | ROW_OF_TAG(TAG_TIME) |
-				      ROW_OF_TAG(TAG_WAKER) | ROW_CONTEXT))) {
-		*(const struct row_view **)member = view;
+	/* What runs is of one host, and it is now. Control groups are recorded by perf. */
+	if (view &&
+	    !(view->fields & (ROW_OF_TAG(TAG_CGROUP) | ROW_OF_TAG(TAG_HOST) | ROW_OF_TAG(TAG_PEER) |
+			      ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_WAKER)))) {
+		show->view = view;
+		show->any_label = strchr(value, ':');
 		return 0;
 	}
 	tool_list_kinds(names, sizeof(names));
-	error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
-	if (view && !(view->fields & (ROW_OF_TAG(TAG_CGROUP) | ROW_CONTEXT)))
+	error_set(e, 0, "--by takes one of %s, or a label, not \"%s\"", names, value);
+	if (view && !(view->fields & ROW_OF_TAG(TAG_CGROUP)))
 		error_hint(e, "profiltool report --since TIME --by %s;", value);
 	return -EINVAL;
 }
@@ -84,14 +85,17 @@ static int parse_kind(const char *value, void *member, struct error *e)
 static const struct option_spec options[] = {
 	TOOL_TARGET_OPTIONS(struct top_options, target),
 	TOOL_SAMPLING_OPTIONS(struct top_options, target),
+	TOOL_CONTEXT_OPTIONS(struct top_options, target),
 	TOOL_INTERVAL_OPTIONS(struct top_options, show.reading.query),
-	{ "delay", 'd', "SECONDS", "time between updates (1); fractions allowed", parse_delay,
-	  MEMBER(delay_ns) },
+	{ "interval", 'd', "SECONDS", "time between updates (1); fractions allowed", parse_interval,
+	  MEMBER(interval_ns) },
+	{ "delay", 0, "SECONDS", NULL, parse_interval, MEMBER(interval_ns) }, /* its old name */
 	{ "half-life", 0, "SECONDS",
 	  "time after which a sample counts half (5; as text 0: each table has only its own "
 	  "samples)",
 	  parse_half_life, MEMBER(half_life) },
-	{ "by", 0, "KIND", "what rows are each (function)", parse_kind, MEMBER(show.view) },
+	{ "by", 0, "KIND", "what rows are each (function), or a label", parse_kind, MEMBER(show) },
+	TOOL_WAIT_OPTIONS(struct top_options, show.filter),
 	RECORDED_SORT_OPTION(MEMBER(show)),
 	{ "inline", 0, NULL, "resolve source lines and inlined functions", NULL,
 	  MEMBER(show.reading.naming.lines) },
@@ -141,7 +145,7 @@ static int print_tables(struct watch *w, const struct top_options *o, int signal
 	int err = 0;
 
 	while (!err && !w->ended && (!o->tables || printed < o->tables)) {
-		next += o->delay_ns;
+		next += o->interval_ns;
 		err = watch_wait(w, fds, 1, next, e);
 		if (err || recording_signal_came(&signals))
 			break;
@@ -150,8 +154,17 @@ static int print_tables(struct watch *w, const struct top_options *o, int signal
 		if (tool_flush())
 			break;
 	}
+	if (!err && o->show.view->fields & ROW_LABEL && w->any &&
+	    !row_view_has_tag(o->show.view, w->live.p))
+		tool_warn("--by %s: no sample has a label %s", o->show.view->name,
+			  o->show.view->name);
 	*complete = !w->ended || printed >= o->tables;
 	return err;
+}
+
+static bool chooses_waits(const struct top_options *o)
+{
+	return o->show.filter.states || o->show.filter.hide_idle || o->show.filter.reason;
 }
 
 /* Returns an exit code. */
@@ -164,11 +177,13 @@ static int show_live(const struct top_options *o, int signals)
 	int err, code;
 
 	unrecorded_list(&unrecorded, &o->target);
-	if (watch_start(&w, &o->target, o->half_life.ns, signals, &e)) {
+	err = watch_start(&w, &o->target, o->half_life.ns, signals, &e);
+	if (err) {
 		unrecorded_free(&unrecorded);
 		watch_free(&w);
 		/* What this user lacks is not why profild refused. */
-		return service_path() ? tool_fail(&e) : tool_refuse(&e);
+		code = service_path() ? tool_fail(&e) : tool_refuse(&e);
+		return err == -EINTR ? EXIT_NO_SAMPLES : code;
 	}
 	unrecorded_say(&unrecorded);
 	tool_warn_of_clock(&o->target);
@@ -190,13 +205,18 @@ static int show_live(const struct top_options *o, int signals)
 		watch_free(&w);
 		return tool_fail(&e);
 	}
+	err = o->query ? live_enter_query(&w.live, o->query, &e) : 0;
+	if (!err && chooses_waits(o))
+		err = live_enter_states(&w.live, &o->show.filter, &e);
 	live_show(&w.live, o->show.view);
 	w.live.sort = o->show.sort;
 	w.live.lines |= o->show.reading.naming.lines;
-	if (o->plain)
+	if (err)
+		;
+	else if (o->plain)
 		err = print_tables(&w, o, signals, &complete, &e);
 	else
-		err = screen_run(&w, signals, o->delay_ns, o->show.states ? 'w' : 0, &e);
+		err = screen_run(&w, signals, o->interval_ns, o->show.states ? 'w' : 0, &e);
 	recording_release_signals();
 	err = err ?: watch_stop(&w, &e);
 	if (err) {
@@ -229,7 +249,7 @@ static int show_recorded(struct top_options *o, char *const *paths, int count, i
 	if (!err && w.any && o->plain)
 		err = print_table(&w, o, &e);
 	else if (!err && w.any)
-		err = screen_run(&w, signals, o->delay_ns, o->show.states ? 'w' : 0, &e);
+		err = screen_run(&w, signals, o->interval_ns, o->show.states ? 'w' : 0, &e);
 	recording_release_signals();
 	code = err ? tool_fail(&e) : recorded_end(&o->show, &w, paths, count);
 	watch_free(&w);
@@ -244,15 +264,18 @@ static int check_ignored(const struct top_options *o, bool recorded, int first, 
 	const struct tool_ignored ignored[] = {
 		{ recorded, "what was recorded before",
 		  "frequency event call-graph unwind-memory native ask-runtimes no-ask-runtimes "
-		  "children no-inherit user kernel delay half-life",
+		  "children no-inherit user kernel label context no-context literal interval "
+		  "delay half-life",
 		  "leave it out, or watch what runs now: -p PID" },
 		{ !capture_is_clock(o->target.event), "what is no clock: top shows CPU time",
 		  "event", "profiltool record -e records it" },
-		{ o->show.states && o->show.sort != LIVE_BY_SELF && o->show.sort != LIVE_BY_WAIT,
+		{ o->show.states && o->show.sort != LIVE_BY_SELF &&
+			  o->show.sort != LIVE_BY_RUNNABLE,
 		  "--states, which has the longest runnable first", "sort", NULL },
 		{ o->show.states && of_code, "--states, whose rows are not code", "by",
 		  "--by process, thread, unit, ..." },
-		{ o->show.sort == LIVE_BY_WAIT && of_code, "rows of code", "sort",
+		{ o->show.states, "--states, which has all of them", "state reason idle", NULL },
+		{ o->show.sort == LIVE_BY_RUNNABLE && of_code, "rows of code", "sort",
 		  "--by thread or process has how long they were runnable" },
 	};
 
@@ -260,11 +283,29 @@ static int check_ignored(const struct top_options *o, bool recorded, int first, 
 				  argv, e);
 }
 
+/* Of what runs now, it is not known which labels samples will have: a name may be misspelt. */
+static int check_label(const struct top_options *o, struct error *e)
+{
+	const struct context_wishes *wishes = &o->target.wishes;
+	char names[TOOL_LIST_SIZE];
+
+	if (!(o->show.view->fields & ROW_LABEL) || o->show.any_label)
+		return 0;
+	for (size_t i = 0; i < wishes->count; i++)
+		if (strcmp(wishes->wishes[i].label, o->show.view->name) == 0)
+			return 0;
+	tool_list_kinds(names, sizeof(names));
+	return error_usage(e, "--by label:NAME takes any name",
+			   "--by takes one of %s, or a name of --label, not \"%s\"", names,
+			   o->show.view->name);
+}
+
 static int run_top(int argc, char **argv)
 {
 	struct top_options o = {
 		.target.stacks = CAPTURE_STACKS_SCRIPTS,
-		.delay_ns = NS_PER_S,
+		.target.wishes.knows_programs = true,
+		.interval_ns = NS_PER_S,
 		.half_life.ns = 5 * NS_PER_S,
 		.show.view = row_views,
 		.limit = 20,
@@ -280,7 +321,9 @@ static int run_top(int argc, char **argv)
 	if (first == argc && !query_has_interval(q) && !q->host_count) {
 		o.target.unit = q->labels.tags[TAG_UNIT];
 		o.target.container = q->labels.tags[TAG_CONTAINER];
+		o.query = q->labels.tags[TAG_QUERY];
 		q->labels.tags[TAG_UNIT] = q->labels.tags[TAG_CONTAINER] = NULL;
+		q->labels.tags[TAG_QUERY] = NULL;
 	} else {
 		q->labels.tags[TAG_USER] = o.target.of_user;
 		o.target.of_user = NULL;
@@ -295,13 +338,18 @@ static int run_top(int argc, char **argv)
 				   "-a and --cgroup",
 				   "the archive has all processes");
 	recorded = first < argc || query_is_given(q);
-	if (check_ignored(&o, recorded, first, argv, &e))
+	if (check_ignored(&o, recorded, first, argv, &e) || (!recorded && check_label(&o, &e)))
 		return tool_fail(&e);
 	o.target.all |= kinds == 0;
 	o.plain |= o.json || o.tables || !terminal_is_fit();
 	o.target.cpus = o.show.view->fields & ROW_OF_TAG(TAG_CPU);
+	o.target.waits = !recorded && (o.show.view->fields & ROW_STATE || chooses_waits(&o));
 	if (o.show.states && o.show.view->fields & ROW_CODE)
 		o.show.view = row_view_by_name("process");
+	if ((o.query || o.target.wishes.count || o.target.waits ||
+	     o.show.view->fields & ROW_CONTEXT) &&
+	    o.target.stacks == CAPTURE_STACKS_SCRIPTS)
+		o.target.stacks = CAPTURE_STACKS_AUTO;
 	if (o.plain && !o.half_life.given)
 		o.half_life.ns = 0;
 	if (tool_find_target(&o.target, false, &e)) {
@@ -326,7 +374,7 @@ static const struct option_group groups[] = {
 	{ "pid", "What to watch" },
 	{ "frequency", "How to sample" },
 	{ "since", "Which samples of FILE" },
-	{ "delay", "What to show" },
+	{ "interval", "What to show" },
 	{ 0 },
 };
 

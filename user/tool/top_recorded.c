@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tool/top_recorded.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "util/sum.h"
@@ -15,14 +14,16 @@ int recorded_option_sort(const char *value, void *member, struct error *e)
 		r->view = view;
 		return 0;
 	}
+	if (strcmp(value, "wait") == 0) /* its older name */
+		value = "runnable";
 	for (int i = 0; i < LIVE_SORTS; i++)
 		if (strcmp(value, live_sort_names[i]) == 0) {
 			r->sort = i;
 			return 0;
 		}
 	return error_set(e, 0,
-			 "--sort takes self, total, name, image, wait, delay, or of perf's keys "
-			 "one of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
+			 "--sort takes self, total, name, image, runnable, delay, or of perf's "
+			 "keys one of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
 			 value);
 }
 
@@ -84,7 +85,7 @@ int recorded_open(struct recorded *r, struct watch *w, char *const *paths, int c
 	live_show(&w->live, r->view);
 	if (live_collect(&w->live))
 		return error_no_memory(e);
-	w->any = w->live.sum > 0 || p->wall_count;
+	w->any = w->live.sum > 0 || (p->wall_count && !(r->view->fields & ROW_STATE));
 	return 0;
 }
 

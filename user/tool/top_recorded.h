@@ -12,6 +12,8 @@ struct recorded {
 	struct profile_filter filter;
 	const char *value;
 	const struct row_view *view;
+	struct row_view label; /* --by NAME: what view points to */
+	bool any_label;	       /* it was given as label:NAME */
 	enum live_sort sort;
 	bool states;
 	bool over_time; /* of browse: slots of time first */
@@ -20,7 +22,7 @@ struct recorded {
 };
 
 /* Parser for --sort, a struct recorded: the order of rows, or by perf's keys what they are. */
-int recorded_option_sort(const char *value, void *member, struct error *e);
+option_parser recorded_option_sort;
 
 /* clang-format off */
 #define RECORDED_SORT_OPTION(offset)                                                              \

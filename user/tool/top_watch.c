@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "cli/capabilities.h"
@@ -70,6 +69,7 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 		return error_no_memory(e);
 	options = tool_capture_options(&w->target);
 	options.windows = options.wall = true;
+	w->live.waits = target->waits;
 	if (path) {
 		err = service_check(target, false, e);
 		err = err ?: service_start(&w->service, path, &options, 0, signals, e);
@@ -85,12 +85,21 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	capabilities_raise();
 	err = tool_start_capture(&options, &w->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) { /* perhaps for the wall time alone */
-		options.wall = false;
+		options.wall = options.waits = false;
 		err = tool_start_capture(&options, &w->capture, e);
 	}
 	capabilities_lower();
 	w->has_wall = options.wall;
-	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
+	if (!err && target->waits && (!options.waits || capture_no_waits(w->capture))) {
+		err = error_set_kind(e, ERROR_KERNEL_LACKS, 0,
+				     "waits are not recorded, which needs Linux 5.18%s%s",
+				     options.waits ? ": " : "",
+				     options.waits ? capture_no_waits(w->capture) : "");
+		error_hint(e, "profiltool check");
+	}
+	/* Windows with waits are profiles of their own, whose names say for what threads wait. */
+	if (!err && !target->waits)
+		err = capture_profile_begin(&w->growth, w->live.p, w->capture, e);
 	w->samples_before = w->live.p->sample_count;
 	w->labels_before = w->live.p->label_count;
 	read_own_cpu(w);
@@ -186,15 +195,34 @@ static void update_from_capture(struct watch *w, const struct capture_totals *fr
 	update_status(w, &from->account, from->ring_full, from->duration_ns);
 }
 
-/* Takes a window from profild. Dropped samples and names go as in watch_update(). */
-static int update_from_service(struct watch *w, struct error *e)
+/* Takes a window from profild, or of waits. Samples and names are dropped as in watch_update(). */
+static int update_from_window(struct watch *w, struct error *e)
 {
 	struct profile *p = NULL;
-	int err = service_take(&w->service, false, &p, e);
+	int err = 0;
 
-	w->ended = err || w->service.end != RECORD_GOES_ON;
-	if (!err)
+	if (w->is_served) {
+		err = service_take(&w->service, false, &p, e);
+		/* Whoever waits for the next table finds the signal. */
+		if (err == -EINTR)
+			return 0;
+		w->ended = err || w->service.end != RECORD_GOES_ON;
+	} else {
+		capabilities_raise();
+		w->ended = capture_ended(w->capture);
+		err = w->ended ? capture_stop(w->capture, e) : capture_cut(w->capture, e);
+		err = err ?: profile_from_capture(w->capture, &p, e);
+		capabilities_lower();
+	}
+	if (!err) {
 		live_fade(&w->live, p->duration_ns, p->totals.machine_ns);
+		/* They would be of all windows, and nothing here is by time. */
+		tick_list_free(&p->ticks);
+		wait_list_free(&p->waits);
+		capabilities_raise_for_names();
+		err = w->target.waits ? live_name_waits(&w->live, p, e) : 0;
+		capabilities_lower();
+	}
 	err = err ?: profile_merge(w->live.p, p, &w->merged, e);
 	if (!err)
 		update_status(w, &p->totals.account, profile_lost(p), p->duration_ns);
@@ -216,6 +244,7 @@ static int update_from_service(struct watch *w, struct error *e)
 	err = err ?: live_name(&w->live, e);
 	if (!err && live_collect(&w->live))
 		err = error_no_memory(e);
+	w->any |= w->live.waits && w->live.sum;
 	return err;
 }
 
@@ -224,8 +253,8 @@ int watch_update(struct watch *w, struct error *e)
 	struct capture_totals totals;
 	int err;
 
-	if (w->is_served)
-		return update_from_service(w, e);
+	if (w->is_served || w->target.waits)
+		return update_from_window(w, e);
 	capabilities_raise();
 	w->ended = capture_ended(w->capture);
 	err = w->ended ? capture_stop(w->capture, e) : capture_cut(w->capture, e);

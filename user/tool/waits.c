@@ -10,6 +10,7 @@
 #include "tool/tool.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 
 /*
  * Bound: caller: groups of threads that are printed, and threads that are looked at; then: further
@@ -41,23 +42,16 @@ static int add_thread(struct waits *w, pid_t tid)
 				strcmp(w->groups[i].wait.where, wait.where) != 0))
 		i++;
 	if (i == w->count) {
-		if (array_reserve(&w->groups, &w->room, w->count + 1, sizeof(*w->groups)))
+		if (array_add(w->groups, w->count, w->room, (struct group){ .wait = wait }))
 			return -1;
-		w->groups[w->count++] = (struct group){ .wait = wait };
 	}
 	w->groups[i].threads++;
 	w->threads++;
 	return 0;
 }
 
-static int compare_groups(const void *one, const void *other)
-{
-	const struct group *a = one, *b = other;
-
-	if (a->threads != b->threads)
-		return a->threads < b->threads ? 1 : -1;
-	return strcmp(a->wait.where, b->wait.where) ?: a->wait.state - b->wait.state;
-}
+ORDER(compare_groups, struct group,
+      MOST(threads) ?: strcmp(a->wait.where, b->wait.where) ?: LEAST(wait.state))
 
 /* proc(5) has the states. */
 static void describe_group(const struct group *g, bool single, char *text, size_t size)
@@ -169,7 +163,7 @@ void waits_warn(const char *target, const struct idleness *idle)
 			  (double)idle->duration_ns / 1e9, *idle->waits ? ": " : "", idle->waits);
 	else
 		tool_warn(
-			"no samples: no tick fell into %s, which used %.2f s of CPU in %.2f s%s%s",
+			"no samples: no tick fell into %s, which used %.3f s of CPU in %.2f s%s%s",
 			target, (double)idle->cpu_ns / 1e9, (double)idle->duration_ns / 1e9,
 			*idle->waits ? ": " : "", idle->waits);
 }

@@ -3,7 +3,6 @@
 #define PROFIL_TOOL_WHEN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Points in time as people write them. profiltool(1), TIMES, has the list. */

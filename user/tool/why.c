@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "capture/capture.h"
@@ -28,6 +29,7 @@
 
 struct why_command {
 	const char *thread, *process, *without, *span;
+	const char *by, *query;	     /* the label of turns, and which of them */
 	const char *output, *format; /* of the sum */
 	uint64_t duration_ns;	     /* of a recording: 0: until Ctrl-C */
 	struct tool_view view;
@@ -41,6 +43,11 @@ static const struct option_spec options[] = {
 	  offsetof(struct why_command, process) },
 	{ "span", 0, "FUNCTION", "why calls of this function did: of record --span", option_text,
 	  offsetof(struct why_command, span) },
+	{ "by", 0, "LABEL", "turns with one label together, those that took most first: query",
+	  option_text, offsetof(struct why_command, by) },
+	{ "query", 0, "PATTERN",
+	  "only turns of this query, as --by query prints it: a shell pattern", option_text,
+	  offsetof(struct why_command, query) },
 	{ "duration", 'd', "SECONDS", "without FILE: record for SECONDS, not until Ctrl-C",
 	  tool_option_duration, offsetof(struct why_command, duration_ns) },
 	{ "output", 'o', "FILE", "write a profile of what all blocked time was for to FILE, or -",
@@ -173,6 +180,8 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 		.limit = o->view.limit,
 		.without = o->without,
 		.span = o->span,
+		.pattern = o->query,
+		.by_label = o->by,
 		.width = table.width,
 		.json = o->view.json,
 	};
@@ -235,8 +244,8 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 static int run_why(int argc, char **argv)
 {
 	struct why_command o = { .view.percent = LEAST_PERCENT, .view.limit = SLOWEST_TURNS };
-	struct tool_target target = { 0 };
-	const char *path = "the recording";
+	struct tool_target target = { .wishes.knows_programs = true };
+	const char *path = "the recording", *label;
 	const struct format *format = NULL;
 	struct query_interval interval = { 0 };
 	struct tool_reading reading;
@@ -266,6 +275,12 @@ static int run_why(int argc, char **argv)
 				   "one thread or process at most, and no -o"
 			: !o.thread == !o.process ? "why takes a thread, --thread, or a process, -p"
 						  : "why takes one profile");
+	label = o.by ?: tag_kinds[TAG_QUERY].key;
+	if ((o.by || o.query) && query_has_interval(&o.reading.query))
+		return tool_misuse("leave out --since, --until, --around and --for",
+				   "--by and --query are for turns, not for an interval");
+	if (o.query && o.by && strcmp(o.by, tag_kinds[TAG_QUERY].key) != 0)
+		return tool_misuse("--by query", "--query excludes --by another label");
 	if (o.output || o.format) {
 		format = tool_output_format(o.format, o.output, &e);
 		if (format && !o.output)
@@ -302,8 +317,12 @@ static int run_why(int argc, char **argv)
 		tool_warn("%s: waits under 10 ms are summed up, and their wakers have no TID: "
 			  "record --chains keeps each",
 			  path);
-	if (!err && segments_make(p, &s))
+	if (!err && segments_make(p, label, &s))
 		err = error_no_memory(&e);
+	if (!err && (o.by || o.query) && !s.label) {
+		err = error_set(&e, 0, "%s: no turn has a label \"%s\"", path, label);
+		error_hint(&e, TOOL_LABEL_HINT, (int)strlen(label), label);
+	}
 	err = err
 		      ?: print_why(&o, &s, path, live ? &target : NULL, archive ? &interval : NULL,
 				   format, &e);

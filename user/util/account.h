@@ -26,9 +26,11 @@
 	X(codes_lost, "functions of scripts without a name, for want of room", .said = true, .loss = true, \
 	  .metric = "lost_script_names_total") \
 	X(context_others, "ticks and waits labelled [others]: there were too many different texts", .said = true, .loss = true) \
+	X(context_cut, "ticks and waits without some of their labels, or with part of a label's name: the thread had too many, " \
+	  "or too long ones", .said = true, .loss = true) \
 	X(in_doubt, "ticks in doubt: function, thread or program may have changed by then, but records or times were lost", \
 	  .said = true, .metric = "samples_in_doubt_total") \
-	X(mapping_records_lost, "records of mappings that the kernel dropped", .metric = "lost_mapping_records_total") \
+	X(mapping_records_lost, "records of mappings that the kernel lost", .metric = "lost_mapping_records_total") \
 	X(children_lost, "processes not recorded: too many at once", .said = true, .loss = true, \
 	  .metric = "lost_processes_total") \
 	X(crowded, "process # has more mappings of code than are kept, which is 1 MiB of them with their paths, less if " \
@@ -57,6 +59,9 @@
 	X(throttled_lost, "times that a control group with a quota found no room to be followed", .group = "wall", \
 	  .said = true, .loss = true, .metric = "wall_throttled_lost_total") \
 	X(cpu_ns, "CPU time of the target, by the kernel's account", .callgrind = "CPU time", .basic = true) \
+	X(threads, "threads of the target, of which the next two are", .merge = ACCOUNT_SUM) \
+	X(wall_ns, "time of these threads, on a CPU or not", .merge = ACCOUNT_SUM) \
+	X(runnable_ns, "time in which they were runnable, and no CPU was free", .merge = ACCOUNT_SUM) \
 	X(bpf_ns_per_tick, "time of the eBPF program in a tick", .callgrind = "BPF time per tick", .group = "cost", \
 	  .merge = ACCOUNT_MEAN) \
 	X(interrupt_ns, "what a tick's interrupt costs without the program", .callgrind = "Interrupt time", \

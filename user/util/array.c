@@ -2,8 +2,11 @@
 #include "util/array.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int array_reserve(void *array, size_t *room, size_t need, size_t size)
 {
@@ -46,4 +49,18 @@ void array_trim(void *array, size_t *room, size_t count, size_t size)
 		return;
 	memcpy(array, &memory, sizeof(memory));
 	*room = wanted;
+}
+
+/* Bound: size. */
+#define HUGE_PAGES_BYTES ((size_t)8 << 20)
+
+void *array_to_fill(size_t count, size_t size)
+{
+	char *memory = reallocarray(NULL, count, size);
+	uintptr_t page = sysconf(_SC_PAGESIZE);
+
+	if (memory && count * size >= HUGE_PAGES_BYTES) /* it is mapped */
+		madvise(memory + (-(uintptr_t)memory & (page - 1)), count * size - page,
+			MADV_HUGEPAGE);
+	return memory;
 }

@@ -2,6 +2,7 @@
 #ifndef PROFIL_UTIL_ARRAY_H
 #define PROFIL_UTIL_ARRAY_H
 
+#include <errno.h>
 #include <stddef.h>
 
 /*
@@ -12,9 +13,24 @@
 int array_reserve(void *array, size_t *room, size_t need, size_t size);
 
 /*
+ * Appends a value to an array of `count` elements, the variable of which it increases; with room as
+ * above. Returns 0 or -ENOMEM.
+ */
+#define array_add(array, count, room, ...)                               \
+	(array_reserve(&(array), &(room), (count) + 1, sizeof(*(array))) \
+		 ? -ENOMEM                                               \
+		 : ((array)[(count)++] = (__VA_ARGS__), 0))
+
+/*
  * Gives back most of what is reserved beyond `count` elements, if that is much: a moment needed it.
  * The first `count` elements stay, at another address.
  */
 void array_trim(void *array, size_t *room, size_t count, size_t size);
+
+/*
+ * As reallocarray(NULL, count, size), for an array that will be filled to its end: where that is
+ * large, the kernel is asked for huge pages, as it takes long to make many small ones.
+ */
+void *array_to_fill(size_t count, size_t size);
 
 #endif

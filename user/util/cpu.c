@@ -46,8 +46,7 @@ static uint64_t cpuinfo_mhz(void)
 		mhz = strtod(value + 1, NULL);
 		highest = mhz > highest && mhz <= KHZ_MAX / 1000 ? mhz : highest;
 	}
-	if (in)
-		fclose(in);
+	file_close_stream(in);
 	return highest + 0.5;
 }
 

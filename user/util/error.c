@@ -56,13 +56,14 @@ int error_usage(struct error *e, const char *hint, const char *format, ...)
 	return err;
 }
 
-void error_hint(struct error *e, const char *format, ...)
+int error_hint(struct error *e, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(e->hint, sizeof(e->hint), format, arguments);
 	va_end(arguments);
+	return -EINVAL;
 }
 
 int error_no_memory(struct error *e)

@@ -36,8 +36,8 @@ int error_set_kind(struct error *e, enum error_kind kind, int code, const char *
 int error_usage(struct error *e, const char *hint, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Sets the hint. */
-void error_hint(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the hint. Returns -EINVAL, for a caller that returns that. */
+int error_hint(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Sets "out of memory" and returns -ENOMEM. */
 int error_no_memory(struct error *e);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -45,6 +46,16 @@ int file_read_line(const char *path, char *line, size_t size)
 	if (length > 0)
 		line[strcspn(line, "\n")] = '\0';
 	return length > 0 ? 0 : length ?: -ENODATA;
+}
+
+bool file_find_number(const char *path, const char *text, uint64_t *number)
+{
+	char beginning[4096];
+	const char *at = NULL;
+
+	if (file_read_text(AT_FDCWD, path, beginning, sizeof(beginning)) > 0)
+		at = strstr(beginning, text);
+	return at && sscanf(at + strlen(text), "%" SCNu64, number) == 1;
 }
 
 FILE *file_stream(int fd)
@@ -129,8 +140,7 @@ int file_open_kallsyms(void)
 
 	if (fd >= 0 && pread(fd, &byte, 1, 0) > 0)
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	fd = open("/proc/1/root/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

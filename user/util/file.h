@@ -3,7 +3,9 @@
 #define PROFIL_UTIL_FILE_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -19,10 +21,20 @@ ssize_t file_read_text(int directory, const char *path, char *text, size_t size)
 /* Reads the first line, without its newline, cut to `size`. Returns 0 or -errno: likewise. */
 int file_read_line(const char *path, char *line, size_t size);
 
+/* Finds the number behind the first occurrence of a text near a file's beginning. False: none. */
+bool file_find_number(const char *path, const char *text, uint64_t *number);
+
 /* A stream on a descriptor, which is closed with it, or if there is no memory; NULL: also if it is
  * negative. */
 FILE *file_stream(int fd);
 DIR *file_directory_stream(int fd);
+
+/* NULL is fine. */
+static inline void file_close_stream(FILE *stream)
+{
+	if (stream)
+		fclose(stream);
+}
 
 /*
  * Opens the kernel's symbols for reading. A service for which systemd hides them

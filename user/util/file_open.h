@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /*
  * Rules for the whole path of a file, its links included. Each component is opened, and checked by
@@ -42,5 +43,12 @@ int file_open_by_rules(int root, const char *path, int flags, unsigned int rules
  * everyone: nobody else can choose what it holds for code of that user.
  */
 bool file_is_of(const struct stat *status, uid_t user);
+
+/* Closes a descriptor; a negative one is none. */
+static inline void file_close(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
 
 #endif

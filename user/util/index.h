@@ -21,6 +21,20 @@ struct index {
 /* Whether element `id` of `array` equals `key`. */
 typedef bool index_equal(const void *array, uint32_t id, const void *key);
 
+/*
+ * Such a function, static: a is the element, of an array of `type`, b is the key. equal is an
+ * expression of both, in which SAME() stands for a member of this name that is the same in both.
+ */
+#define EQUAL(name, type, key_type, equal)                                                  \
+	static bool name(const void *index_array, uint32_t index_id, const void *index_key) \
+	{                                                                                   \
+		const type *a = (const type *)index_array + index_id;                       \
+		const key_type *b = index_key;                                              \
+                                                                                            \
+		return equal;                                                               \
+	}
+#define SAME(member) (a->member == b->member)
+
 /* The number of the element with this hash that equals key, or INDEX_NONE. */
 uint32_t index_find(const struct index *index, uint64_t hash, index_equal *equal, const void *array,
 		    const void *key);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause
 #include "util/memory.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,18 +36,13 @@ static uint64_t lowest_limit(const char *directory, char *group, const char *fil
 
 uint64_t memory_available_below(const char *root)
 {
-	char path[PATH_MAX], line[256], *text = NULL;
+	char path[PATH_MAX], *text = NULL;
 	uint64_t kilobytes = 0, lowest, limit;
 	size_t size = 0;
 	FILE *in;
 
 	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-	in = fopen(path, "re");
-	while (in && fgets(line, sizeof(line), in))
-		if (sscanf(line, "MemAvailable: %" SCNu64, &kilobytes) == 1)
-			break;
-	if (in)
-		fclose(in);
+	file_find_number(path, "MemAvailable:", &kilobytes);
 	lowest = kilobytes * 1024;
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
 	in = fopen(path, "re");
@@ -73,8 +67,7 @@ uint64_t memory_available_below(const char *root)
 			lowest = limit;
 	}
 	free(text);
-	if (in)
-		fclose(in);
+	file_close_stream(in);
 	return lowest;
 }
 

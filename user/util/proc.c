@@ -42,7 +42,9 @@ int proc_read_stat(pid_t pid, struct proc_stat *stat)
 {
 	char text[1024], *open, *close;
 	uint64_t ticks;
-	ssize_t size = file_read_text(AT_FDCWD, proc_path(pid, 0, "stat").text, text, sizeof(text));
+	/* Its own: in /proc/PID/stat the kernel adds up all threads of the process each time. */
+	ssize_t size =
+		file_read_text(AT_FDCWD, proc_path(pid, pid, "stat").text, text, sizeof(text));
 
 	if (size < 0)
 		return size == -ENOENT ? -ESRCH : size;

@@ -3,7 +3,6 @@
 #define PROFIL_UTIL_PROC_H
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -3,12 +3,10 @@
 
 #include <stdlib.h>
 
+#include "util/order.h"
 #include "util/sum.h"
 
-static int compare_sizes(const void *one, const void *other)
-{
-	return compare_u64(*(const uint64_t *)one, *(const uint64_t *)other);
-}
+ORDER(compare_sizes, uint64_t, COMPARE(*a, *b))
 
 uint64_t share_out(uint64_t *sizes, size_t count, uint64_t most)
 {

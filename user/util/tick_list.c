@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/order.h"
+
 int tick_list_add(struct tick_list *list, uint32_t number, uint64_t time_ns)
 {
 	/* Unlike array_reserve(), touches no memory before it is used: there may be millions. */
@@ -54,12 +56,7 @@ void tick_list_free(struct tick_list *list)
 	*list = (struct tick_list){ 0 };
 }
 
-static int earliest_first(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return *a < *b ? -1 : *a > *b;
-}
+ORDER(earliest_first, uint64_t, COMPARE(*a, *b))
 
 int tick_list_group(const struct tick_list *list, size_t samples, struct tick_groups *groups)
 {

@@ -5,15 +5,14 @@
 #include <stdlib.h>
 
 #include "util/array.h"
+#include "util/order.h"
 #include "util/tick_list.h"
 
 int wait_list_add(struct wait_list *list, uint32_t sample, uint64_t since_ns, uint64_t length_ns,
 		  uint32_t cpu)
 {
-	if (array_reserve(&list->waits, &list->room, list->count + 1, sizeof(*list->waits)))
-		return -ENOMEM;
-	list->waits[list->count++] = (struct timed_wait){ since_ns, length_ns, sample, cpu };
-	return 0;
+	return array_add(list->waits, list->count, list->room,
+			 (struct timed_wait){ since_ns, length_ns, sample, cpu });
 }
 
 int wait_list_append(struct wait_list *list, const struct wait_list *from, const uint32_t *numbers)
@@ -43,18 +42,11 @@ void wait_list_renumber(struct wait_list *list, const uint32_t *numbers)
 	list->count = kept;
 }
 
-static int by_sample(const void *left, const void *right)
-{
-	const struct timed_wait *a = left, *b = right;
-
-	if (a->sample != b->sample)
-		return a->sample < b->sample ? -1 : 1;
-	return (a->since_ns > b->since_ns) - (a->since_ns < b->since_ns);
-}
+ORDER(earliest_first, struct timed_wait, LEAST(since_ns))
 
 int wait_list_group(const struct wait_list *list, size_t samples, struct wait_groups *groups)
 {
-	size_t *first = calloc(samples + 1, sizeof(*first));
+	size_t *first = calloc(samples + 2, sizeof(*first)), *next;
 	struct timed_wait *waits = malloc((list->count + 1) * sizeof(*waits));
 
 	*groups = (struct wait_groups){ waits, first };
@@ -62,13 +54,21 @@ int wait_list_group(const struct wait_list *list, size_t samples, struct wait_gr
 		wait_groups_free(groups);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < list->count; i++) {
-		waits[i] = list->waits[i];
-		first[waits[i].sample + 1]++;
-	}
-	qsort(waits, list->count, sizeof(*waits), by_sample);
+	/* As tick_list_group(). */
+	next = first + 1;
+	for (size_t i = 0; i < list->count; i++)
+		next[list->waits[i].sample + 1]++;
 	for (size_t i = 0; i < samples; i++)
-		first[i + 1] += first[i];
+		next[i + 1] += next[i];
+	for (size_t i = 0; i < list->count; i++)
+		waits[next[list->waits[i].sample]++] = list->waits[i];
+	for (size_t i = 0; i < samples; i++)
+		for (size_t k = first[i] + 1; k < first[i + 1]; k++)
+			if (waits[k].since_ns < waits[k - 1].since_ns) {
+				qsort(waits + first[i], first[i + 1] - first[i], sizeof(*waits),
+				      earliest_first);
+				break;
+			}
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 
 #include "bpf/sample.h"
 #include "capture/image.h"
+#include "capture/otel_process.h"
 #include "capture/program.h"
 #include "capture/snapshot.h"
 #include "capture/unwind/unwind_copy.h"
@@ -24,6 +25,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/order.h"
 
 /* The unwinder's state of an image, beside struct capture_image. */
 struct unwind_image_state {
@@ -133,10 +135,7 @@ static uint64_t hash_contents(const uint8_t *build_id, size_t size, uint64_t dev
 	return size ? hash_bytes(build_id, size, 0) : hash_u64(device, inode);
 }
 
-static bool has_contents(const void *images, uint32_t number, const void *key)
-{
-	return is_wanted(&((const struct unwind_image_state *)images)[number], key);
-}
+EQUAL(has_contents, struct unwind_image_state, struct wanted_contents, is_wanted(a, b))
 
 static int index_contents(struct unwind *u, size_t number)
 {
@@ -653,10 +652,7 @@ int unwind_forget_images(struct unwind *u, uint64_t begin_ns)
 		unwind_rows_free(&state->rows);
 		if (state->number != UNWIND_NO_IMAGE && !in_use[state->number]) {
 			in_use[state->number] = true;
-			err = array_reserve(&u->idle, &u->idle_room, u->idle_count + 1,
-					    sizeof(*u->idle));
-			if (!err)
-				u->idle[u->idle_count++] = *state;
+			err = array_add(u->idle, u->idle_count, u->idle_room, *state);
 		}
 		memset(state, 0, sizeof(*state));
 	}
@@ -733,16 +729,7 @@ struct scored {
 	uint32_t image;	 /* any that has it; of a list of those without rows */
 };
 
-static int least_first(const void *left, const void *right)
-{
-	const struct scored *a = left, *b = right;
-
-	if (a->mapped != b->mapped)
-		return a->mapped - b->mapped;
-	if (a->score != b->score)
-		return a->score < b->score ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
+ORDER(least_first, struct scored, LEAST(mapped) ?: LEAST(score) ?: LEAST(number))
 
 /*
  * Marks what the living processes map, and withdraws the others. Stacks of these that were copied
@@ -869,9 +856,8 @@ static int want_image(struct unwind *u, uint32_t image, bool again)
 {
 	if (u->images[image].wanted)
 		return 0;
-	if (array_reserve(&u->wanted, &u->wanted_room, u->wanted_count + 1, sizeof(*u->wanted)))
+	if (array_add(u->wanted, u->wanted_count, u->wanted_room, image))
 		return -ENOMEM;
-	u->wanted[u->wanted_count++] = image;
 	u->images[image].wanted = true;
 	u->images[image].again |= again;
 	return 0;
@@ -1012,6 +998,7 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 {
 	struct unwind_sizes need = { 0 }, users = { 0 };
 	int err = want_new(u), nice = getpriority(PRIO_PROCESS, 0);
+	bool has_contexts = false;
 
 	u->root_time = u->users_time = (struct unwind_time){ TIME_NS, now_ns() };
 	for (size_t i = 0; i < u->wanted_count && !err; i++) {
@@ -1019,6 +1006,7 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 
 		err = unwind_read_image(u, u->wanted[i]);
 		setpriority(PRIO_PROCESS, 0, nice);
+		has_contexts |= state->rows.context.count && u->wishes;
 		if (!err && state->rows.count &&
 		    !unwind_tables_want(&need, &users, &state->rows, !state->owner))
 			drop_rows_no_room(state, true);
@@ -1029,6 +1017,9 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 	bpf_program__set_autoload(bpf->progs.list_exec_numbers, true);
 	u->spare_mib = u->spare_mib ?: UNWIND_SPARE_MIB;
 	err = err ?: unwind_tables_size(&u->tables, &need, &users, u->spare_mib, bpf);
+	err = err
+		      ?: bpf_map__set_max_entries(bpf->maps.context_values,
+						  has_contexts ? CONTEXT_VALUES : 1);
 	snprintf(u->no_room_why, sizeof(u->no_room_why),
 		 "no room in the unwind tables (%zu MiB): give --unwind-memory more than %u",
 		 unwind_tables_bytes(&u->tables.room) >> 20, u->spare_mib);
@@ -1171,12 +1162,7 @@ int unwind_forget(struct unwind *u)
 	return err;
 }
 
-static int compare_uids(const void *a, const void *b)
-{
-	uid_t x = *(const uid_t *)a, y = *(const uid_t *)b;
-
-	return (x > y) - (x < y);
-}
+ORDER(compare_uids, uid_t, COMPARE(*a, *b))
 
 /* Of the published ones, at a time. Bound: pace. */
 #define WITHDRAWN_PART 8
@@ -1230,10 +1216,8 @@ static int publish_space(struct unwind *u, size_t number, uint64_t key)
 	if (state->block.size && state->key != key)
 		err = withdraw_block(u, number);
 	if (!err && !state->position) {
-		if (array_reserve(&u->published, &u->published_room, u->published_count + 1,
-				  sizeof(*u->published)))
+		if (array_add(u->published, u->published_count, u->published_room, number))
 			return -ENOMEM;
-		u->published[u->published_count++] = number;
 		state->position = u->published_count;
 	}
 	state->key = key;
@@ -1249,6 +1233,22 @@ static int publish_space(struct unwind *u, size_t number, uint64_t key)
 		return err;
 	/* No room: better unpublished, so that its ticks send copies, than outdated. */
 	return withdraw_block(u, number);
+}
+
+/* Whether the process has an image whose variables are records. */
+static bool has_record(const struct unwind *u, const struct unwind_space *space)
+{
+	const struct unwind_tables *t = &u->tables;
+
+	for (size_t i = 0; i < space->count; i++) {
+		const struct context_image *image =
+			&t->contexts[t->images[space->mappings[i].image].context];
+
+		for (uint32_t k = 0; k < image->count; k++)
+			if (image->variables[k].kind == CONTEXT_RECORD)
+				return true;
+	}
+	return false;
 }
 
 /* Returns 0, -ENOMEM, or -EAGAIN: try again later. */
@@ -1292,6 +1292,9 @@ static int publish(struct unwind *u, size_t number)
 		space->references++;
 	state->of = space;
 	state->taken = space->count - space->absorbed;
+	if (u->tables.contexts && !process->otel && has_record(u, &state->space) &&
+	    otel_watch(u->processes, process))
+		return -ENOMEM;
 	return publish_space(u, number, sample_id_make(space->exec, process->pid, 0));
 }
 
@@ -1342,6 +1345,7 @@ static int take_copy(void *context, void *data, size_t size)
 	struct unwind_copy *copy;
 	bool keep;
 
+	u->rings[UNWIND_COPIES].read += size;
 	if (size < offsetof(struct unwind_copy, bytes) ||
 	    size - offsetof(struct unwind_copy, bytes) < from->size)
 		return 0;
@@ -1362,7 +1366,22 @@ static int take_copy(void *context, void *data, size_t size)
 
 static int take_code(void *context, void *data, size_t size)
 {
-	return scripts_add(context, data, size);
+	struct unwind *u = context;
+
+	u->rings[UNWIND_CODES].read += size;
+	return scripts_add(&u->scripts, data, size);
+}
+
+/* Reads copies and code objects. Returns how many, or a negative errno. */
+static int read_rings(struct unwind *u)
+{
+	int n;
+
+	u->rings[UNWIND_COPIES].read = u->rings[UNWIND_CODES].read = 0;
+	n = ring_buffer__consume(u->ring);
+	for (int i = 0; i < UNWIND_RINGS; i++)
+		u->rings[i].fills_up |= u->rings[i].read > u->rings[i].room / 2;
+	return n;
 }
 
 /*
@@ -1390,7 +1409,7 @@ static void *take_copies(void *argument)
 		uint64_t next = now_ns() + TAKE_INTERVAL_NS;
 		struct timespec until = { next / NS_PER_S, next % NS_PER_S };
 
-		taker->err = ring_buffer__consume(taker->u->ring);
+		taker->err = read_rings(taker->u);
 		pthread_cond_clockwait(&taker->stop, &taker->lock, CLOCK_MONOTONIC, &until);
 	}
 	pthread_mutex_unlock(&taker->lock);
@@ -1608,10 +1627,35 @@ static bool is_later(const struct unwind_copy *copy, void *until_ns)
 	return copy->time_ns >= *(uint64_t *)until_ns;
 }
 
+/* Adds a larger ring buffer to one that fills up, which is read on: programs may still write there.
+ */
+static void grow_ring(struct unwind *u, struct unwind_ring *ring)
+{
+	uint32_t key = 0;
+	int fd;
+
+	if (!ring->fills_up || ring->larger ||
+	    ring->room > UNWIND_COPY_RING_BYTES / UNWIND_RING_GROWTH)
+		return;
+	ring->fills_up = false; /* without memory it is tried again */
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "larger_ring", 0, 0,
+			    ring->room * UNWIND_RING_GROWTH, NULL);
+	if (fd < 0)
+		return;
+	if (ring_buffer__add(u->ring, fd, ring->take, u) ||
+	    bpf_map_update_elem(ring->rings, &key, &fd, BPF_ANY))
+		close(fd);
+	else
+		ring->larger = fd;
+}
+
 int unwind_update(struct unwind *u, uint64_t until_ns)
 {
-	int err = ring_buffer__consume(u->ring);
+	int err = read_rings(u);
 	uint64_t now = now_ns();
+
+	for (int i = 0; i < UNWIND_RINGS; i++)
+		grow_ring(u, &u->rings[i]);
 
 	err = err < 0 ? err : 0;
 	for (size_t i = 0; i < u->copy_count && !err; i++)
@@ -1625,8 +1669,11 @@ int unwind_update(struct unwind *u, uint64_t until_ns)
 				return -ENOMEM;
 			space = process_space_at(process, u->copies[i]->time_ns);
 			if (space->exec == exec &&
-			    u->states[process - u->processes->processes].block.size)
-				continue; /* no change */
+			    u->states[process - u->processes->processes].block.size) {
+				/* No change, or it is published below. */
+				unwind_tables_answer(&u->tables, u->copies[i]->process);
+				continue;
+			}
 			space->exec = exec;
 			err = process_note_change(u->processes, process);
 		}
@@ -1655,9 +1702,19 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 
 	if (err)
 		return program_out_of(e, -err, "cannot map the tables for call stacks");
-	u->ring = ring_buffer__new(bpf_map__fd(bpf->maps.unwind_copies), take_copy, u, NULL);
-	if (!u->ring || ring_buffer__add(u->ring, bpf_map__fd(bpf->maps.language_codes), take_code,
-					 &u->scripts))
+	u->rings[UNWIND_COPIES] = (struct unwind_ring){
+		.rings = bpf_map__fd(bpf->maps.unwind_copies),
+		.room = bpf_map__max_entries(bpf->maps.unwind_copies_first),
+		.take = take_copy,
+	};
+	u->rings[UNWIND_CODES] = (struct unwind_ring){
+		.rings = bpf_map__fd(bpf->maps.language_codes),
+		.room = bpf_map__max_entries(bpf->maps.language_codes_first),
+		.take = take_code,
+	};
+	u->ring = ring_buffer__new(bpf_map__fd(bpf->maps.unwind_copies_first), take_copy, u, NULL);
+	if (!u->ring ||
+	    ring_buffer__add(u->ring, bpf_map__fd(bpf->maps.language_codes_first), take_code, u))
 		return program_out_of(e, errno, "cannot map the copies of stacks");
 	u->iterator = bpf_link_create(bpf_program__fd(bpf->progs.list_exec_numbers), 0,
 				      BPF_TRACE_ITER, NULL);
@@ -1757,6 +1814,9 @@ void unwind_free(struct unwind *u)
 	free(u->images);
 	free(u->states);
 	ring_buffer__free(u->ring);
+	for (int i = 0; i < UNWIND_RINGS; i++)
+		if (u->rings[i].larger)
+			close(u->rings[i].larger);
 	scripts_free(&u->scripts);
 	if (u->iterator > 0)
 		close(u->iterator);

@@ -11,6 +11,22 @@
 struct ring_buffer;
 struct waits;
 
+enum {
+	UNWIND_COPIES,
+	UNWIND_CODES,
+	UNWIND_RINGS
+};
+
+/* A ring buffer to which a larger one is added: GROWING_RING() in bpf/maps.h. */
+struct unwind_ring {
+	int rings;     /* the map that has the one in use; owned by the skeleton */
+	int larger;    /* its descriptor; 0: there is none */
+	uint32_t room; /* bytes of the first one */
+	uint32_t read; /* bytes that were read at once */
+	bool fills_up; /* more than half of its room was */
+	int (*take)(void *unwind, void *data, size_t size);
+};
+
 /* The CPU time that reading files may take. */
 struct unwind_time {
 	int64_t left_ns;    /* below 0: overspent */
@@ -79,6 +95,7 @@ struct unwind {
 	size_t next_check;	/* the next of them to check for whether it has ended */
 	uint64_t next_check_ns; /* when to check */
 	struct ring_buffer *ring;
+	struct unwind_ring rings[UNWIND_RINGS];
 	/* Of the BPF program: bpf/unwind.h, bpf/script/code_maps.h */
 	volatile uint32_t *is_reading_rows;
 	volatile unsigned long long *codes_replaced, *codes_since_ns;

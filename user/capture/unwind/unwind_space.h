@@ -3,7 +3,6 @@
 #define PROFIL_CAPTURE_UNWIND_SPACE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "bpf/unwind_table.h"
 

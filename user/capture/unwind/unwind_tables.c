@@ -271,6 +271,13 @@ static void *reserve_memory(size_t bytes, int protection)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+static void *map_elements(int fd, size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf)
 {
 	struct table_maps maps[UNWIND_TABLES];
@@ -289,12 +296,16 @@ int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf)
 	t->processes = bpf_map__fd(bpf->maps.unwind_processes);
 	if (bpf_map__max_entries(bpf->maps.contexts) < CONTEXT_IMAGES)
 		return 0;
-	t->contexts = mmap(NULL, CONTEXT_IMAGES * sizeof(*t->contexts), PROT_READ | PROT_WRITE,
-			   MAP_SHARED, bpf_map__fd(bpf->maps.contexts), 0);
-	if (t->contexts != MAP_FAILED)
+	t->context_values_in_use = bpf_map__fd(bpf->maps.context_values_in_use);
+	t->contexts = map_elements(bpf_map__fd(bpf->maps.contexts),
+				   CONTEXT_IMAGES * sizeof(*t->contexts));
+	if (!t->contexts)
+		return -errno;
+	if (bpf_map__max_entries(bpf->maps.context_values) < CONTEXT_VALUES)
 		return 0;
-	t->contexts = NULL;
-	return -errno;
+	t->context_values = map_elements(bpf_map__fd(bpf->maps.context_values),
+					 CONTEXT_VALUES * sizeof(*t->context_values));
+	return t->context_values ? 0 : -errno;
 }
 
 /* The room of tables of our own: pages that stay unused take no memory. */
@@ -332,6 +343,8 @@ void unwind_tables_free(struct unwind_tables *t)
 			munmap(*memory_of(t, i), most_bytes(t, i));
 	if (t->contexts)
 		munmap(t->contexts, CONTEXT_IMAGES * sizeof(*t->contexts));
+	if (t->context_values)
+		munmap(t->context_values, CONTEXT_VALUES * sizeof(*t->context_values));
 	for (int kind = 0; kind < UNWIND_KINDS; kind++)
 		free(t->free[kind].free);
 	free(t->extents);
@@ -570,20 +583,60 @@ static void charge(struct unwind_tables *t, const struct unwind_extent *extent, 
 		unwind_add_extent(&t->users_used, extent, sign);
 }
 
-/* The number of an image's variables, which others may have, too; 0: none, or no room. */
-static uint32_t find_context(struct unwind_tables *t, const struct context_image *context)
+/* Makes the table of values, unless it is there. Returns whether it is. */
+static bool has_context_values(struct unwind_tables *t)
 {
-	uint32_t number = 1;
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	struct context_value *values = NULL;
+	uint32_t key = 0;
+	int fd;
+
+	if (t->context_values)
+		return true;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "context_values", sizeof(key), sizeof(*values),
+			    CONTEXT_VALUES, &options);
+	if (fd < 0)
+		return false;
+	values = map_elements(fd, CONTEXT_VALUES * sizeof(*values));
+	if (values && bpf_map_update_elem(t->context_values_in_use, &key, &fd, BPF_ANY) == 0)
+		t->context_values = values;
+	else if (values)
+		munmap(values, CONTEXT_VALUES * sizeof(*values));
+	close(fd); /* the other map keeps it */
+	return t->context_values;
+}
+
+/*
+ * The number of an image's variables, which others may have, too; 0: none, or no room. Numbers that
+ * no image has any more are free.
+ */
+static uint32_t find_context(struct unwind_tables *t, const struct context_image *context,
+			     uid_t owner)
+{
+	bool used[CONTEXT_IMAGES] = { true }, owners[CONTEXT_IMAGES] = { false };
+	uint32_t number = 1, count = 0;
 
 	if (!context->count)
 		return 0;
 	while (number <= t->context_count &&
 	       memcmp(&t->contexts[number], context, sizeof(*context)) != 0)
 		number++;
-	if (number == CONTEXT_IMAGES)
+	if (number <= t->context_count)
+		return number;
+	for (size_t i = 0; i < t->used.images; i++) {
+		used[t->images[i].context] = true;
+		owners[t->images[i].context] |= t->extents[i].owner == owner;
+	}
+	for (number = 1; number < CONTEXT_IMAGES; number++)
+		count += owners[number];
+	for (number = 1; number < CONTEXT_IMAGES && used[number]; number++)
+		;
+	if (number == CONTEXT_IMAGES || (owner && count >= CONTEXT_USER_IMAGES) ||
+	    !has_context_values(t))
 		return 0;
+	t->contexts[number] = *context;
 	if (number > t->context_count)
-		t->contexts[++t->context_count] = *context;
+		t->context_count = number;
 	return number;
 }
 
@@ -614,7 +667,8 @@ int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, 
 	entry->first_rule = extent->of[UNWIND_KIND_RULES].first;
 	entry->page_shift = page_shift(rows);
 	t->languages[image] = rows->language;
-	entry->context = t->contexts ? find_context(t, &rows->context) : 0;
+	entry->context = t->contexts ? find_context(t, &rows->context, owner) : 0;
+	entry->vector = rows->context.vector;
 	if (rows->rule_count)
 		memcpy(&t->rules[entry->first_rule], rows->rules,
 		       rows->rule_count * sizeof(*rows->rules));
@@ -763,6 +817,8 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 		entry.thread_specific = entry.thread_specific ?: image->thread_specific;
 		if (image->language && !entry.interpreter)
 			entry.interpreter = i + 1;
+		if (!entry.vector.shift)
+			entry.vector = t->images[mappings[i].image].vector;
 		if (t->images[mappings[i].image].context && contexts < CONTEXT_PROCESS_IMAGES)
 			entry.contexts[contexts++] = i + 1;
 	}
@@ -770,11 +826,21 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 	err = bpf_map_update_elem(t->processes, &process, &entry, BPF_ANY);
 	if (err) {
 		free_block(t, &fresh);
-		return err == -E2BIG ? -ENOSPC : err;
+		return err == -E2BIG || err == -ENOMEM ? -ENOSPC : err;
 	}
 	err = free_block(t, block);
 	*block = fresh;
 	return err;
+}
+
+void unwind_tables_answer(struct unwind_tables *t, uint64_t process)
+{
+	struct unwind_process entry;
+
+	if (bpf_map_lookup_elem(t->processes, &process, &entry) || entry.asked != UNWIND_ASKED)
+		return;
+	entry.asked = UNWIND_ANSWERED;
+	bpf_map_update_elem(t->processes, &process, &entry, BPF_EXIST);
 }
 
 int unwind_tables_withdraw(struct unwind_tables *t, uint64_t process, struct unwind_block *block)

@@ -99,6 +99,9 @@ struct unwind_tables {
 	/* The map `contexts`, by the numbers that images have; NULL: none is read. */
 	struct context_image *contexts;
 	uint32_t context_count; /* from 1 on */
+	/* Their values, from the first such image on; NULL: there was none yet. */
+	struct context_value *context_values;
+	int context_values_in_use; /* the map that has their table: owned by the skeleton */
 	struct unwind_page *pages;
 	struct unwind_chunk *chunks;
 	struct unwind_rule *rules;
@@ -207,6 +210,9 @@ bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes
 
 /* Removes an image that no tick uses any more. Returns 0 or -ENOMEM. */
 int unwind_tables_remove(struct unwind_tables *t, uint32_t image);
+
+/* Answers that no other mappings of a published process are known, if that was asked. */
+void unwind_tables_answer(struct unwind_tables *t, uint64_t process);
 
 /*
  * Publishes the mappings of a process, sorted by address, in place of those in *block, which

@@ -241,12 +241,7 @@ static int find_object(struct reader *r, const char *path, const uint8_t *build_
 	return 0;
 }
 
-static bool function_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_function *a = (const struct profile_function *)array + id, *b = key;
-
-	return a->name == b->name && a->file == b->file;
-}
+EQUAL(function_equal, struct profile_function, struct profile_function, SAME(name) && SAME(file))
 
 /* --- Events --- */
 
@@ -486,7 +481,7 @@ static int finish_events(struct reader *r)
 
 		if (event->value == PROFILE_NONE) {
 			if (event->formula && profile_warn(p,
-							   "the event %s is dropped: \"%s\" is "
+							   "the event %s is lost: \"%s\" is "
 							   "cyclic, or not a sum of events",
 							   event->name, event->formula))
 				return -ENOMEM;
@@ -1347,7 +1342,7 @@ static const char *const oversights[OVERSIGHT_COUNT] = {
 	[OVERSIGHT_POSITION] = "a relative position is below 0, or has more than 64 bits",
 	[OVERSIGHT_NO_FUNCTION] = "costs come before any function",
 	[OVERSIGHT_NO_CALLEE] = "a call does not name its callee",
-	[OVERSIGHT_NO_COSTS] = "no cost line follows the call or jump, which is dropped",
+	[OVERSIGHT_NO_COSTS] = "no cost line follows the call or jump, which is lost",
 };
 
 static int add_warnings(struct reader *r)

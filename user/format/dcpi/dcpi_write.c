@@ -103,11 +103,8 @@ static int add_sample(struct writer *w, size_t number, uint32_t value)
 	if (table_add(&w->groups, &key, GROUP_KEY, &id))
 		return -ENOMEM;
 	group = &w->groups.all[id];
-	if (array_reserve(&group->counts, &group->count_room, group->count + 1,
-			  sizeof(*group->counts)))
-		return -ENOMEM;
-	group->counts[group->count++] = (struct dcpi_count){ address, count };
-	return 0;
+	return array_add(group->counts, group->count, group->count_room,
+			 (struct dcpi_count){ address, count });
 }
 
 /* Sets the group's range: the text, extended to the pages of all samples that are not dropped. */

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "format/format.h"
-#include "format/json_text.h"
 #include "format/pieces.h"
 #include "profile/build_id.h"
 #include "profile/image_name.h"
@@ -132,10 +131,8 @@ static int add_function(struct writer *w, const char *name, const char *file, st
 		return -ENOMEM;
 	text = &w->texts.all[f.file_text];
 	if (*file && !text->source) {
-		if (array_reserve(&w->sources, &w->source_room, w->source_count + 1,
-				  sizeof(*w->sources)))
+		if (array_add(w->sources, w->source_count, w->source_room, f.file_text))
 			return -ENOMEM;
-		w->sources[w->source_count++] = f.file_text;
 		text->source = w->source_count;
 	}
 	f.source = *file ? text->source - 1 : INDEX_NONE;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,234 @@
 #include "util/array.h"
 #include "util/sum.h"
 #include "util/table.h"
+#include "util/utf8.h"
+
+/*
+ * Fractions of counts are multiples of 1 / FOLDED_ONE, so that sums of decimal numbers are exact.
+ */
+#define FOLDED_ONE INT64_C(1000000000000000000)
+
+/* whole + fraction / FOLDED_ONE. The two have one sign. */
+struct folded_count {
+	int64_t whole;
+	int64_t fraction; /* its magnitude is less than FOLDED_ONE */
+	bool inexact;	  /* further digits were dropped */
+};
+
+enum folded_field {
+	FOLDED_NO_COUNT,
+	FOLDED_COUNT,
+	FOLDED_TOO_LARGE
+};
+
+/* "\x3b" */
+#define ESCAPE_SIZE 4
+
+/* FOLDED_ONE is 10 to this power. */
+#define FRACTION_DIGITS 18
+
+/* The character whose escape the text begins with; NUL: it begins with none. */
+static char escaped_character(const char *text, size_t size)
+{
+	static const char visible[] = ";\\# ";
+	unsigned char c;
+
+	if (size < ESCAPE_SIZE || text[0] != '\\' || text[1] != 'x' || digit_value(text[2]) > 15 ||
+	    digit_value(text[3]) > 15)
+		return '\0';
+	c = digit_value(text[2]) << 4 | digit_value(text[3]);
+	return c < ' ' || c > '~' || strchr(visible, c) ? c : '\0';
+}
+
+/* Undoes folded_escape(). `name` has room for `size` bytes. Returns the name's size. */
+static size_t folded_unescape(const char *text, size_t size, char *name)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < size;) {
+		char c = escaped_character(text + i, size - i);
+
+		name[used++] = c ? c : text[i];
+		i += c ? ESCAPE_SIZE : 1;
+	}
+	return used;
+}
+
+static bool take_digits(struct text *t)
+{
+	const char *from = t->at;
+
+	while (t->at < t->end && *t->at >= '0' && *t->at <= '9')
+		t->at++;
+	return t->at > from;
+}
+
+static bool is_count(struct text t)
+{
+	bool digits;
+
+	take(&t, "-");
+	digits = take_digits(&t);
+	if (take(&t, "."))
+		digits |= take_digits(&t);
+	if (!digits)
+		return false;
+	if (take(&t, "e") || take(&t, "E")) {
+		if (!take(&t, "-"))
+			take(&t, "+");
+		return take_digits(&t) && is_empty(&t);
+	}
+	return is_empty(&t);
+}
+
+/* The number after an "e", bounded: beyond that all numbers are 0 or too large. */
+static long parse_exponent(struct text t)
+{
+	bool negative = take(&t, "-");
+	long exponent = 0;
+
+	take(&t, "+");
+	for (; !is_empty(&t) && exponent < INT_MAX; t.at++)
+		exponent = exponent * 10 + digit_value(*t.at);
+	return negative ? -exponent : exponent;
+}
+
+/* Parses a text for which is_count() is true. False: it has more than 63 bits. */
+static bool parse_count(struct text t, struct folded_count *count)
+{
+	bool negative = take(&t, "-");
+	unsigned __int128 limit = (uint64_t)INT64_MAX + negative, value = 0;
+	const char *exponent = t.at;
+	long power = FRACTION_DIGITS; /* of 10: what value is to be multiplied by */
+
+	/* Values below this have a whole part within the limit. */
+	limit = (limit + 1) * FOLDED_ONE;
+	count->inexact = false;
+	while (exponent < t.end && *exponent != 'e' && *exponent != 'E')
+		exponent++;
+	if (exponent < t.end)
+		power += parse_exponent((struct text){ exponent + 1, t.end });
+	t.end = exponent;
+	for (const char *at = t.at; at < t.end && *at != '.'; at++)
+		power++;
+	/* Now of what precedes the first digit; each digit that is taken decreases it. */
+	for (; !is_empty(&t); t.at++) {
+		if (*t.at == '.')
+			continue;
+		if (power <= 0) {
+			count->inexact |= *t.at != '0';
+			continue;
+		}
+		value = value * 10 + (*t.at - '0');
+		if (value >= limit)
+			return false;
+		power--;
+	}
+	for (; power > 0 && value; power--) {
+		value *= 10;
+		if (value >= limit)
+			return false;
+	}
+	count->whole = (int64_t)(uint64_t)(value / FOLDED_ONE);
+	count->fraction = (int64_t)(value % FOLDED_ONE);
+	if (negative) {
+		count->whole = (int64_t)(0 - (uint64_t)count->whole);
+		count->fraction = -count->fraction;
+	}
+	return true;
+}
+
+/* The beginning of the last field; NULL: there is only one. */
+static const char *last_field(const struct text *t)
+{
+	const char *at = t->end;
+
+	while (at > t->at && !is_blank(at[-1]))
+		at--;
+	return at > t->at ? at : NULL;
+}
+
+/*
+ * Takes the count, and the blanks before it, off the end of a line: a decimal number as in C, "42",
+ * "-3", "0.25" or "1e-10". FOLDED_TOO_LARGE: it has more than 63 bits.
+ */
+static enum folded_field folded_take_count(struct text *line, struct folded_count *count)
+{
+	struct text field;
+
+	trim_end(line);
+	field = (struct text){ last_field(line), line->end };
+	if (!field.at || !is_count(field))
+		return FOLDED_NO_COUNT;
+	if (!parse_count(field, count))
+		return FOLDED_TOO_LARGE;
+	line->end = field.at;
+	trim_end(line);
+	return FOLDED_COUNT;
+}
+
+/* A name to be escaped. */
+struct plain {
+	const char *text;
+	size_t size;
+	size_t count_at; /* the blank before a count at the end; `size`: there is none */
+};
+
+static struct plain plain_name(const char *name)
+{
+	struct plain n = { name, strlen(name), strlen(name) };
+	struct text text = { name, name + n.size }, field = text;
+
+	field.at = last_field(&text);
+	if (field.at && is_count(field))
+		n.count_at = field.at - 1 - name;
+	return n;
+}
+
+static bool is_special(const struct plain *n, size_t i)
+{
+	switch (n->text[i]) {
+	case ';':
+		return true;
+	case '\\':
+		return escaped_character(n->text + i, n->size - i);
+	case '#': /* a comment */
+		return i == 0 && (n->size == 1 || is_blank(n->text[1]));
+	case ' ':
+		return i == 0 || i == n->size - 1 || i == n->count_at;
+	default:
+		return utf8_is_hidden_at(n->text, i);
+	}
+}
+
+int folded_escape(const char *name, char **escaped)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct plain n = plain_name(name);
+	size_t special = 0;
+	char *end;
+
+	*escaped = NULL;
+	for (size_t i = 0; i < n.size; i++)
+		special += is_special(&n, i);
+	if (!special)
+		return 0;
+	*escaped = end = malloc(n.size + special * (ESCAPE_SIZE - 1) + 1);
+	if (!end)
+		return -ENOMEM;
+	for (size_t i = 0; i < n.size; i++) {
+		if (!is_special(&n, i)) {
+			*end++ = name[i];
+			continue;
+		}
+		*end++ = '\\';
+		*end++ = 'x';
+		*end++ = digits[(unsigned char)name[i] >> 4];
+		*end++ = digits[name[i] & 15];
+	}
+	*end = '\0';
+	return 0;
+}
 
 /* Detection accepts one malformed line for so many good ones. Bound: pace. */
 #define BAD_SHARE 10
@@ -160,8 +389,7 @@ static int corrupt_line(struct reader *r, const char *reason)
 {
 	if (!r->in->options.salvage) {
 		input_line_error(r->in, r->e, "%s", reason);
-		error_hint(r->e, "--salvage reads the other lines");
-		return -EINVAL;
+		return error_hint(r->e, "--salvage reads the other lines");
 	}
 	r->p->salvaged = true;
 	skip_line(r, reason);
@@ -220,10 +448,9 @@ static int read_lines(struct reader *r)
 		return err;
 	r->in->line = r->first_bad;
 	input_line_error(r->in, r->e, "%s", r->bad_reason);
-	error_hint(r->e,
-		   "%" PRIu64 " of %" PRIu64 " lines are bad: this is no file of folded stacks",
-		   r->bad_lines, r->bad_lines + r->good_lines);
-	return -EINVAL;
+	return error_hint(
+		r->e, "%" PRIu64 " of %" PRIu64 " lines are bad: this is no file of folded stacks",
+		r->bad_lines, r->bad_lines + r->good_lines);
 }
 
 /* Stacks of the window, by where they are in it. */
@@ -232,13 +459,8 @@ struct place {
 	const struct input *in;
 };
 
-static bool place_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct place *a = (const struct place *)array + id, *b = key;
-
-	return a->size == b->size &&
-	       memcmp(b->in->bytes + a->at, b->in->bytes + b->at, a->size) == 0;
-}
+EQUAL(place_equal, struct place, struct place,
+      SAME(size) && memcmp(b->in->bytes + a->at, b->in->bytes + b->at, a->size) == 0)
 
 /*
  * Sets r->pairs: whether all lines with a count have two. A comparison has each stack once. Where
@@ -374,11 +596,11 @@ static int folded_read(struct input *in, struct profile *p, struct error *e)
 		warn_err = round_sums(&r);
 		if (!warn_err && r.bad_lines)
 			warn_err = profile_warn(p,
-						"%" PRIu64 " line(s) were skipped, the first is "
+						"%" PRIu64 " line(s) were not read, the first is "
 						"line %" PRIu64 ": %s",
 						r.bad_lines, r.first_bad, r.bad_reason);
 		if (!warn_err && r.empty_frames)
-			warn_err = profile_warn(p, "%" PRIu64 " empty frame(s) were dropped",
+			warn_err = profile_warn(p, "%" PRIu64 " empty frame(s) were lost",
 						r.empty_frames);
 		err = warn_err ?: err;
 	}

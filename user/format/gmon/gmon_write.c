@@ -11,6 +11,7 @@
 #include "profile/pc_name.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/order.h"
 #include "util/sum.h"
 #include "util/table.h"
 
@@ -107,14 +108,7 @@ static bool fits_file(const struct writer *w, uint32_t location)
 	return l->image_address < most - PIECE_SIZE;
 }
 
-static int compare_bins(const void *one, const void *other)
-{
-	const struct bin *a = one, *b = other;
-
-	if (a->image != b->image)
-		return compare_u64(a->image, b->image);
-	return compare_u64(a->address, b->address);
-}
+ORDER(compare_bins, struct bin, LEAST(image) ?: LEAST(address))
 
 static int gather_bins(struct writer *w)
 {
@@ -154,14 +148,7 @@ static int gather_bins(struct writer *w)
 	return 0;
 }
 
-static int compare_arcs(const void *one, const void *other)
-{
-	const struct arc *a = one, *b = other;
-
-	if (a->image != b->image)
-		return compare_u64(a->image, b->image);
-	return compare_u64(a->from, b->from) ?: compare_u64(a->to, b->to);
-}
+ORDER(compare_arcs, struct arc, LEAST(image) ?: LEAST(from) ?: LEAST(to))
 
 /* A call into another image is dropped: gprof would find a wrong name or none for its address. */
 static bool is_written(const struct writer *w, const struct profile_arc *arc)
@@ -233,8 +220,7 @@ static int check_files(const struct writer *w, struct error *e)
 		  "no sample is in a program or library that gprof can read: gmon.out cannot hold "
 		  "samples of the kernel, of memory without a file and of files that are not on "
 		  "this machine");
-	error_hint(e, "write another format: -f pprof");
-	return -EINVAL;
+	return error_hint(e, "write another format: -f pprof");
 }
 
 /* --- File names --- */

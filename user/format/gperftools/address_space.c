@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "profile/image_name.h"
+#include "util/order.h"
 
 /* Moved mappings start at multiples of the largest page size, with a free page after each. */
 #define PAGE 0x10000ULL
@@ -72,12 +73,7 @@ static bool same_code(const void *array, uint32_t id, const void *key)
 }
 
 /* Overlapping ranges are equal: a tree search for a range finds one that overlaps it. */
-static int compare_ranges(const void *x, const void *y)
-{
-	const struct address_range *a = x, *b = y;
-
-	return a->limit <= b->start ? -1 : a->start >= b->limit;
-}
+ORDER(compare_ranges, struct address_range, a->limit <= b->start ? -1 : a->start >= b->limit)
 
 /*
  * Sets the home of each mapping to the first one with the same code. Keeps the addresses of those

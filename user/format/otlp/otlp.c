@@ -5,7 +5,6 @@
  */
 #include "format/otlp/otlp.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -68,8 +67,15 @@ struct function {
 /* The attributes of all samples with one set of labels; known: they have been made. */
 struct label_attributes {
 	size_t first, count;
+	uint32_t link; /* to the span that they worked for; 0: none */
 	bool known;
 };
+
+/* Labels that become a link */
+#define TRACE_KEY  "trace_id"
+#define SPAN_KEY   "span_id"
+#define TRACE_SIZE 16
+#define SPAN_SIZE  8
 
 struct writer {
 	const struct profile *p;
@@ -408,6 +414,23 @@ static void add_label(struct writer *w, struct label_attributes *a, uint32_t att
 	w->label_attributes[a->first + a->count++] = attribute;
 }
 
+/* The number of the link to the span that labels name; 0: they name none. */
+static uint32_t link_number(struct writer *w, const struct profile_labels *l)
+{
+	const struct profile_tag *trace = profile_find_tag(l, TRACE_KEY);
+	const struct profile_tag *span = profile_find_tag(l, SPAN_KEY);
+	uint8_t trace_id[PROFILE_BUILD_ID_MAX], span_id[PROFILE_BUILD_ID_MAX];
+	Profil__Otlp__Link message = PROFIL__OTLP__LINK__INIT;
+
+	if (!trace || !trace->text || !span || !span->text ||
+	    build_id_parse(trace->text, strlen(trace->text), trace_id) != TRACE_SIZE ||
+	    build_id_parse(span->text, strlen(span->text), span_id) != SPAN_SIZE)
+		return 0;
+	message.trace_id = (ProtobufCBinaryData){ TRACE_SIZE, trace_id };
+	message.span_id = (ProtobufCBinaryData){ SPAN_SIZE, span_id };
+	return put_unique(w, TABLE_LINK, &message.base);
+}
+
 /* The names of OpenTelemetry's conventions for our tags; others keep theirs. */
 static const struct {
 	enum profile_tag_number tag;
@@ -429,6 +452,7 @@ static const struct label_attributes *attributes_of(struct writer *w, uint32_t l
 	if (a->known)
 		return a;
 	a->known = true;
+	a->link = link_number(w, l);
 	a->first = w->label_attribute_count;
 	if (*l->comm)
 		add_label(w, a, text_attribute(w, "process.executable.name", l->comm));
@@ -440,8 +464,9 @@ static const struct label_attributes *attributes_of(struct writer *w, uint32_t l
 		const struct profile_tag *t = &l->tags[i];
 		const char *key = t->key, *unit = t->unit;
 
-		/* The resource has the container. */
-		if (t->text && strcmp(key, tag_kinds[TAG_CONTAINER].key) == 0)
+		/* The resource has the container, and the link the span. */
+		if ((t->text && strcmp(key, tag_kinds[TAG_CONTAINER].key) == 0) ||
+		    (a->link && (strcmp(key, TRACE_KEY) == 0 || strcmp(key, SPAN_KEY) == 0)))
 			continue;
 		for (size_t j = 0; j < sizeof(conventions) / sizeof(*conventions); j++)
 			if (strcmp(t->key, tag_kinds[conventions[j].tag].key) == 0) {
@@ -479,6 +504,7 @@ static void put_sample(struct writer *w, struct message_bytes *to, size_t number
 		stack.location_indices = w->stack;
 		message.stack_index = put_unique(w, TABLE_STACK, &stack.base);
 	}
+	message.link_index = attributes->link;
 	if (attributes->count) { /* else there may be no array */
 		message.n_attribute_indices = attributes->count;
 		message.attribute_indices = w->label_attributes + attributes->first;
@@ -616,14 +642,14 @@ static void begin_dictionary(struct writer *w)
 	Profil__Otlp__Link link = PROFIL__OTLP__LINK__INIT;
 	Profil__Otlp__Attribute attribute = PROFIL__OTLP__ATTRIBUTE__INIT;
 	Profil__Otlp__Stack stack = PROFIL__OTLP__STACK__INIT;
-	uint8_t zeros[16] = { 0 };
+	uint8_t zeros[TRACE_SIZE] = { 0 };
 
-	link.trace_id = (ProtobufCBinaryData){ 16, zeros };
-	link.span_id = (ProtobufCBinaryData){ 8, zeros };
+	link.trace_id = (ProtobufCBinaryData){ TRACE_SIZE, zeros };
+	link.span_id = (ProtobufCBinaryData){ SPAN_SIZE, zeros };
 	put_element(w, TABLE_MAPPING, &mapping.base);
 	put_element(w, TABLE_LOCATION, &location.base);
 	put_element(w, TABLE_FUNCTION, &function.base);
-	put_element(w, TABLE_LINK, &link.base);
+	put_unique(w, TABLE_LINK, &link.base); /* ids may be zeros, too: that is none */
 	put_element(w, TABLE_ATTRIBUTE, &attribute.base);
 	put_element(w, TABLE_STACK, &stack.base);
 	text_number(w, "");

@@ -1,29 +1,1039 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What perf record writes: perf.data, as a file or to a pipe. Described by the kernel's
- * tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h.
- */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "format/format.h"
-#include "format/perf/perf_file.h"
-#include "format/perf/perf_tasks.h"
 #include "format/perf/perf_values.h"
 #include "profile/image_name.h"
+#include "profile/profile.h"
 #include "profile/tags.h"
 #include "symbol/cfi/copied_stack.h"
+#include "symbol/zstd.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/error.h"
 #include "util/file_open.h"
+#include "util/index.h"
+#include "util/input.h"
+#include "util/order.h"
 #include "util/sum.h"
 #include "util/table.h"
+
+/* The parts of perf.data around the samples: header, events, features, and where the records are.
+ */
+
+/* Records that perf itself adds to the kernel's: tools/lib/perf/include/perf/event.h. */
+enum {
+	PERF_DATA_HEADER_ATTR = 64,
+	PERF_DATA_TRACING_DATA = 66,
+	PERF_DATA_BUILD_ID = 67,
+	PERF_DATA_AUXTRACE = 71,
+	PERF_DATA_EVENT_UPDATE = 78,
+	PERF_DATA_FEATURE = 80,
+	PERF_DATA_COMPRESSED = 81,
+	PERF_DATA_COMPRESSED_2 = 83,
+};
+
+/* Bytes of the file. */
+struct perf_bytes {
+	const uint8_t *at, *end;
+};
+
+static inline size_t perf_left(const struct perf_bytes *b)
+{
+	return b->end - b->at;
+}
+
+/* Takes an integer of this size; 0, and nothing is left, if there are fewer bytes. */
+static inline void perf_take(struct perf_bytes *b, void *value, size_t size)
+{
+	if (perf_left(b) < size) {
+		memset(value, 0, size);
+		b->at = b->end;
+		return;
+	}
+	memcpy(value, b->at, size);
+	b->at += size;
+}
+
+static inline uint64_t perf_take_u64(struct perf_bytes *b)
+{
+	uint64_t value;
+
+	perf_take(b, &value, sizeof(value));
+	return value;
+}
+
+static inline uint32_t perf_take_u32(struct perf_bytes *b)
+{
+	uint32_t value;
+
+	perf_take(b, &value, sizeof(value));
+	return value;
+}
+
+/* Moves `at` by `size` bytes. Returns false, and nothing is left, if there are fewer. */
+static inline bool perf_skip(struct perf_bytes *b, uint64_t size)
+{
+	bool enough = size <= perf_left(b);
+
+	b->at = enough ? b->at + size : b->end;
+	return enough;
+}
+
+/* The kind of event that was recorded, with one attribute for each CPU type that has it. */
+struct perf_attr {
+	struct perf_event_attr attr;
+	const char *name; /* NULL: the file has none */
+	uint64_t samples;
+	uint64_t lost; /* PERF_RECORD_LOST: records that found the buffer full */
+	uint64_t lost_samples;
+};
+
+/* A record, in the order of time. */
+struct perf_entry {
+	uint64_t time;
+	uint64_t at; /* see perf_record() */
+	uint32_t attr;
+};
+
+/* An ID of an event, and its attribute. */
+struct perf_id {
+	uint64_t id;
+	uint32_t attr;
+};
+
+/* A build ID of the feature section, or of a record in a pipe. */
+struct perf_build_id {
+	const char *path; /* a string of the profile */
+	uint8_t bytes[20];
+	uint32_t size;
+};
+
+struct perf_file {
+	struct input *in;
+	struct profile *p;
+	struct error *e;
+	struct perf_attr *attrs;
+	size_t attr_count, attr_room;
+	bool asks_build_ids; /* an event asked for build IDs in the records of mappings */
+	TABLE(struct perf_id) ids;
+	TABLE(struct perf_build_id) build_ids;
+	struct perf_entry *entries;
+	size_t entry_count, entry_room;
+	uint64_t first_ns, last_ns; /* of the samples, by perf's clock; 0: they have no times */
+	bool has_clock;		    /* when clock_ns was, it was wall_ns since the epoch */
+	uint64_t clock_ns, wall_ns;
+	uint64_t at;	    /* offset of what is being read, for messages */
+	bool is_foreign;    /* of another kind of machine than this */
+	bool is_unfinished; /* perf did not write the end of the file */
+	/* What is not read */
+	bool has_aux, has_throttled;
+	/* Decompressed records */
+	struct zstd zstd;
+	uint8_t *inflated;
+	size_t inflated_size, inflated_room;
+	uint64_t deflated_size; /* of the compressed records so far */
+};
+
+/* Processes, threads and mappings at the time of the sample that is being read. */
+
+/* A part of a mapping: what later mappings have left of it. */
+struct perf_map {
+	uint64_t start, limit;
+	uint32_t mapping;  /* of the profile */
+	uint32_t function; /* all of it is this function; PROFILE_NONE: it has many */
+};
+
+/* An address space. A child shares its parent's until one of them changes. */
+struct perf_space {
+	uint32_t users;
+	uint64_t stamp;	       /* another one after each change; equal ones have equal mappings */
+	struct perf_map *maps; /* sorted, without overlap */
+	size_t count, room;
+};
+
+struct perf_process {
+	uint32_t pid, generation;
+	bool is_old; /* another process has the PID now */
+	const char *comm;
+	struct perf_space *space; /* NULL: empty */
+};
+
+struct perf_thread {
+	uint32_t tid;
+	uint32_t process;
+	bool is_old;
+	const char *comm;
+	/* The labels of the last sample in user and in kernel mode, and what they were made of */
+	struct perf_labels {
+		const char *comm, *process_comm; /* NULL: there was no sample */
+		uint32_t cpu;
+		uint64_t cgroup;
+		uint32_t labels;
+	} labels[2];
+};
+
+struct perf_tasks {
+	struct profile *p;
+	struct perf_process *processes;
+	size_t process_count, process_room;
+	struct index process_index;
+	struct perf_thread *threads;
+	size_t thread_count, thread_room;
+	struct index thread_index;
+	struct perf_space kernel;
+	uint64_t stamp;
+	uint64_t map_records; /* so far */
+	uint64_t moved;	      /* mappings that were copied or moved so far */
+	uint32_t last;	      /* number of the thread found last */
+};
+
+/*
+ * The functions return 0, -ENOMEM, or -E2BIG: the file has more changes of mappings than a
+ * recording would have. Numbers are those of the arrays, which may move.
+ */
+
+/* The header's size in a file, and in a pipe. */
+#define FILE_HEADER_SIZE 104
+#define PIPE_HEADER_SIZE 16
+
+#define ATTR_SIZE_MIN 64 /* PERF_ATTR_SIZE_VER0 */
+
+/* Bits of the header, and numbers of PERF_DATA_FEATURE */
+enum {
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOST = 3,
+	FEATURE_RELEASE = 4,
+	FEATURE_ARCHITECTURE = 6,
+	FEATURE_COMMAND = 11,
+	FEATURE_EVENTS = 12,
+	FEATURE_DIRECTORY = 24,
+	FEATURE_CLOCK = 29,
+	FEATURES = 256
+};
+
+/* perf_event_header.misc of a build ID that is shorter than 20 bytes: its size is stored */
+#define MISC_BUILD_ID_SIZE (1U << 15)
+
+#define EVENT_UPDATE_NAME 2
+
+/* Bound on decompressed records, as on what gzip inflates to. */
+#define INFLATED_MIN   ((uint64_t)64 << 20)
+#define INFLATED_TIMES 256
+/* Bound: size. */
+#define INFLATE_PART ((size_t)1 << 20)
+
+/* Sets e: the reason is at f->at. */
+static int fail(const struct perf_file *f, const char *reason)
+{
+	return input_error(f->in, f->at, f->e, "%s", reason);
+}
+
+/* A string up to its NUL, or to the end; interned. Returns 0 or -ENOMEM. */
+static int perf_string(struct profile *p, const struct perf_bytes *b, const char **text)
+{
+	return profile_string_n(p, (const char *)b->at, strnlen((const char *)b->at, perf_left(b)),
+				text);
+}
+
+/* --- Events --- */
+
+/* The number of the attribute of an ID; attr_count: none. */
+static uint32_t find_attr(const struct perf_file *f, uint64_t id)
+{
+	uint32_t number = table_find(&f->ids, &id, sizeof(id));
+
+	return number == INDEX_NONE ? f->attr_count : f->ids.all[number].attr;
+}
+
+/* The IDs of the last attribute; of one that has been there, the first. */
+static int add_ids(struct perf_file *f, struct perf_bytes ids)
+{
+	uint32_t number;
+
+	while (perf_left(&ids) >= sizeof(uint64_t)) {
+		const struct perf_id id = { perf_take_u64(&ids), f->attr_count - 1 };
+
+		if (table_add(&f->ids, &id, sizeof(id.id), &number))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The attribute has the bytes. Of a longer one, of a later kernel, the rest is unknown here. */
+static int add_attr(struct perf_file *f, struct perf_bytes bytes)
+{
+	struct perf_attr *a;
+
+	if (array_reserve(&f->attrs, &f->attr_room, f->attr_count + 1, sizeof(*f->attrs)))
+		return -ENOMEM;
+	a = &f->attrs[f->attr_count++];
+	*a = (struct perf_attr){ 0 };
+	memcpy(&a->attr, bytes.at,
+	       perf_left(&bytes) < sizeof(a->attr) ? perf_left(&bytes) : sizeof(a->attr));
+	f->asks_build_ids |= a->attr.build_id;
+	return 0;
+}
+
+/* Sets *section to the part of the input; NULL: it is outside. */
+static const char *take_section(struct perf_file *f, struct perf_bytes *header,
+				struct perf_bytes *section)
+{
+	uint64_t offset = perf_take_u64(header), size = perf_take_u64(header);
+
+	if (offset > f->in->size || size > f->in->size - offset)
+		return "a section is beyond the end of the file";
+	*section = (struct perf_bytes){ f->in->bytes + offset, f->in->bytes + offset + size };
+	return NULL;
+}
+
+/* Attributes of attr_size bytes, each with the section of its IDs. */
+static int read_attrs(struct perf_file *f, struct perf_bytes attrs, uint64_t entry_size)
+{
+	while (perf_left(&attrs)) {
+		struct perf_bytes section = { attrs.at, attrs.at }, ids;
+		const char *reason;
+
+		f->at = attrs.at - f->in->bytes;
+		if (perf_left(&attrs) < entry_size)
+			return fail(f, "an event's attributes are truncated");
+		section.end = attrs.at + entry_size;
+		attrs.at = section.end;
+		if (add_attr(f, (struct perf_bytes){ section.at, section.end - 16 }))
+			return -ENOMEM;
+		section.at = section.end - 16;
+		reason = take_section(f, &section, &ids);
+		if (reason)
+			return fail(f, reason);
+		if (add_ids(f, ids))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* --- Features --- */
+
+/* The build ID that the file has for a path, or NULL. */
+static const struct perf_build_id *perf_find_build_id(const struct perf_file *f, const char *path)
+{
+	uint32_t id = table_find(&f->build_ids, &path, sizeof(path));
+
+	return id == INDEX_NONE ? NULL : &f->build_ids.all[id];
+}
+
+/* The body of a build ID's record: a PID, 24 bytes, and the path. */
+static int read_build_id(struct perf_file *f, uint16_t misc, struct perf_bytes b)
+{
+	struct perf_build_id id = { .size = sizeof(id.bytes) };
+	const uint8_t *bytes = b.at + sizeof(uint32_t);
+	uint32_t number;
+
+	if (!perf_skip(&b, sizeof(uint32_t) + 24))
+		return 0;
+	memcpy(id.bytes, bytes, sizeof(id.bytes));
+	if (misc & MISC_BUILD_ID_SIZE && bytes[20] < id.size)
+		id.size = bytes[20];
+	return perf_string(f->p, &b, &id.path)
+		       ?: table_add(&f->build_ids, &id, sizeof(id.path), &number);
+}
+
+/* Takes a string with its length before it. False: it is truncated. */
+static bool take_string(struct perf_bytes *b, struct perf_bytes *text)
+{
+	uint32_t size = perf_take_u32(b);
+
+	*text = (struct perf_bytes){ b->at, b->at };
+	if (!perf_skip(b, size))
+		return false;
+	text->end = text->at + size;
+	return true;
+}
+
+/* The arguments of perf record, as they were typed but for quotes. */
+static int read_command(struct perf_file *f, struct perf_bytes b)
+{
+	uint32_t count = perf_take_u32(&b);
+	size_t size = 0, room = perf_left(&b) + 1;
+	char *command = malloc(room);
+	struct perf_bytes word;
+	int err;
+
+	if (!command)
+		return -ENOMEM;
+	/* Each has 4 bytes for its length: with a blank between them they fit. */
+	for (uint32_t i = 0; i < count && perf_left(&b) && take_string(&b, &word); i++) {
+		size_t length = strnlen((const char *)word.at, perf_left(&word));
+
+		if (size)
+			command[size++] = ' ';
+		memcpy(command + size, word.at, length);
+		size += length;
+	}
+	err = profile_string_n(f->p, command, size, &f->p->command);
+	free(command);
+	return err;
+}
+
+/* Names of events, with their IDs. */
+static int read_events(struct perf_file *f, struct perf_bytes b)
+{
+	uint32_t count = perf_take_u32(&b), attr_size = perf_take_u32(&b);
+
+	for (uint32_t i = 0; i < count && perf_left(&b); i++) {
+		struct perf_bytes name;
+		uint32_t ids, number = f->attr_count;
+
+		if (attr_size < ATTR_SIZE_MIN || !perf_skip(&b, attr_size))
+			return 0;
+		ids = perf_take_u32(&b);
+		if (!take_string(&b, &name))
+			return 0;
+		for (uint32_t j = 0; j < ids && perf_left(&b) >= sizeof(uint64_t); j++)
+			number = find_attr(f, perf_take_u64(&b));
+		/* Without IDs they are in the order of the attributes. */
+		if (number == f->attr_count && i < f->attr_count)
+			number = i;
+		if (number < f->attr_count && perf_string(f->p, &name, &f->attrs[number].name))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_feature(struct perf_file *f, unsigned int feature, struct perf_bytes b)
+{
+	struct profile *p = f->p;
+	const char *text = "";
+	struct perf_bytes string;
+	struct perf_event_header h;
+	struct utsname here;
+	char comment[128];
+
+	switch (feature) {
+	case FEATURE_BUILD_ID:
+		while (perf_left(&b) >= sizeof(h)) {
+			struct perf_bytes body = b;
+
+			memcpy(&h, b.at, sizeof(h));
+			if (h.size < sizeof(h) || !perf_skip(&b, h.size))
+				break;
+			body = (struct perf_bytes){ body.at + sizeof(h), b.at };
+			if (read_build_id(f, h.misc, body))
+				return -ENOMEM;
+		}
+		break;
+	case FEATURE_HOST:
+		return take_string(&b, &string) ? perf_string(p, &string, &p->host) : 0;
+	case FEATURE_RELEASE:
+		if (!take_string(&b, &string))
+			return 0;
+		if (perf_string(p, &string, &text))
+			return -ENOMEM;
+		snprintf(comment, sizeof(comment), "kernel=%s", text);
+		return profile_add_comment(p, comment);
+	case FEATURE_ARCHITECTURE:
+		if (!take_string(&b, &string))
+			return 0;
+		f->is_foreign = uname(&here) == 0 &&
+				(perf_left(&string) < strlen(here.machine) ||
+				 memcmp(string.at, here.machine, strlen(here.machine)) != 0);
+		/* i686, armv7l; all others that perf runs on: x86_64, aarch64, riscv64, ... */
+		p->bits = perf_left(&string) && (*string.at == 'i' ||
+						 memmem(string.at, perf_left(&string), "armv", 4))
+				  ? 32
+				  : 64;
+		break;
+	case FEATURE_COMMAND:
+		return read_command(f, b);
+	case FEATURE_EVENTS:
+		return read_events(f, b);
+	case FEATURE_CLOCK: /* version, clock, wall time, time by the clock */
+		if (perf_left(&b) < 24)
+			break;
+		perf_take_u64(&b);
+		f->wall_ns = perf_take_u64(&b);
+		f->clock_ns = perf_take_u64(&b);
+		f->has_clock = true;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* The features of a file: their sections are listed behind the data. */
+static int read_features(struct perf_file *f, const uint8_t *bits, struct perf_bytes list)
+{
+	struct perf_bytes sections[FEATURES] = { { 0 } };
+	int err = 0;
+
+	for (unsigned int i = 1; i < FEATURES && perf_left(&list); i++)
+		if (bits[i / 8] & 1U << i % 8 && take_section(f, &list, &sections[i]))
+			return fail(f, "a feature is beyond the end of the file");
+	if (bits[FEATURE_DIRECTORY / 8] & 1U << FEATURE_DIRECTORY % 8) {
+		error_set(f->e, 0, "%s is a part of a recording that is a directory", f->in->path);
+		return error_hint(f->e, "perf record without --threads writes one file");
+	}
+	for (unsigned int i = 1; i < FEATURES && !err; i++)
+		if (sections[i].at)
+			err = read_feature(f, i, sections[i]);
+	return err;
+}
+
+/* --- Records --- */
+
+/* The bytes at perf_entry.at. */
+static const uint8_t *bytes_at(const struct perf_file *f, uint64_t at)
+{
+	return at < f->in->size ? f->in->bytes + at : f->inflated + (at - f->in->size);
+}
+
+/* The record at perf_entry.at: a struct perf_event_header, and the rest. */
+static struct perf_bytes perf_record(const struct perf_file *f, uint64_t at,
+				     struct perf_event_header *header)
+{
+	const uint8_t *bytes = bytes_at(f, at);
+
+	memcpy(header, bytes, sizeof(*header));
+	return (struct perf_bytes){ bytes + sizeof(*header), bytes + header->size };
+}
+
+/*
+ * Takes what sample_id_all adds off the end of another record, and sets *time to its time, or 0;
+ * and *attr to its attribute.
+ */
+static void take_sample_id(const struct perf_file *f, struct perf_bytes *b, uint64_t *time,
+			   uint32_t *attr)
+{
+	uint64_t type, all = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+			     PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	struct perf_bytes id;
+	size_t size;
+
+	*time = 0;
+	*attr = 0;
+	if (!f->attr_count || !f->attrs[0].attr.sample_id_all)
+		return;
+	if (f->attrs[0].attr.sample_type & PERF_SAMPLE_IDENTIFIER && perf_left(b) >= 8) {
+		id = (struct perf_bytes){ b->end - 8, b->end };
+		*attr = find_attr(f, perf_take_u64(&id));
+	}
+	type = f->attrs[*attr < f->attr_count ? *attr : 0].attr.sample_type & all;
+	size = 8 * __builtin_popcountll(type);
+	if (perf_left(b) < size)
+		return;
+	b->end -= size;
+	id = (struct perf_bytes){ b->end, b->end + size };
+	perf_skip(&id, type & PERF_SAMPLE_TID ? 8 : 0);
+	if (type & PERF_SAMPLE_TIME)
+		*time = perf_take_u64(&id);
+	if (type & PERF_SAMPLE_ID && !(type & PERF_SAMPLE_IDENTIFIER))
+		*attr = find_attr(f, perf_take_u64(&id));
+	/* perf's own records, made of /proc, have none. */
+	*time = *time == UINT64_MAX ? 0 : *time;
+}
+
+static int add_entry(struct perf_file *f, uint64_t at, uint64_t time, uint32_t attr)
+{
+	return array_add(f->entries, f->entry_count, f->entry_room,
+			 (struct perf_entry){ time, at, attr });
+}
+
+static int read_records(struct perf_file *f, uint64_t *at, uint64_t end, bool inflated);
+
+/* Decompresses a record, and reads the records that are whole now. */
+static int inflate_records(struct perf_file *f, struct perf_bytes b, uint64_t *next)
+{
+	struct zstd_in in = { b.at, perf_left(&b), 0 };
+	struct zstd_out out;
+	int err = f->zstd.stream ? 0 : zstd_begin(&f->zstd);
+
+	if (err == -ENOTSUP) {
+		error_set(f->e, 0, "%s is compressed with zstd, whose library is missing",
+			  f->in->path);
+		error_hint(f->e, "install libzstd.so.1, or record without -z");
+	}
+	f->deflated_size += in.size;
+	do {
+		err = err
+			      ?: array_reserve(&f->inflated, &f->inflated_room,
+					       f->inflated_size + INFLATE_PART, 1);
+		if (err)
+			return err;
+		out = (struct zstd_out){ f->inflated + f->inflated_size,
+					 f->inflated_room - f->inflated_size, 0 };
+		if (!zstd_decompress(&f->zstd, &out, &in))
+			return fail(f, "compressed records are corrupt");
+		f->inflated_size += out.used;
+		if (f->inflated_size > INFLATED_MIN &&
+		    f->inflated_size / INFLATED_TIMES > f->deflated_size)
+			return fail(f, "compressed records are more than any recording's");
+	} while (in.used < in.size || out.used == out.size);
+	return read_records(f, next, f->in->size + f->inflated_size, true);
+}
+
+/*
+ * Reads one record, whose header is h; what follows it in the file is up to `end`. Sets *more to
+ * the size of data that is not in the record.
+ */
+static int read_record(struct perf_file *f, uint64_t at, const struct perf_event_header *h,
+		       struct perf_bytes b, uint64_t *more)
+{
+	struct perf_bytes rest;
+	uint64_t time, id, type;
+	uint32_t attr;
+	size_t size;
+
+	*more = 0;
+	switch (h->type) {
+	case PERF_RECORD_SAMPLE:
+		attr = 0;
+		rest = b;
+		type = f->attr_count > 1 ? f->attrs[0].attr.sample_type : 0;
+		if (type & PERF_SAMPLE_ID && !(type & PERF_SAMPLE_IDENTIFIER))
+			perf_skip(&rest, 8 * __builtin_popcountll(
+						     type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+							     PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)));
+		if (type & (PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER))
+			attr = find_attr(f, perf_take_u64(&rest));
+		if (attr >= f->attr_count)
+			return fail(f, "a sample is of no event of the file");
+		type = f->attrs[attr].attr.sample_type;
+		perf_skip(&b, 8 * __builtin_popcountll(type & (PERF_SAMPLE_IDENTIFIER |
+							       PERF_SAMPLE_IP | PERF_SAMPLE_TID)));
+		time = type & PERF_SAMPLE_TIME ? perf_take_u64(&b) : 0;
+		f->attrs[attr].samples++;
+		if (time && (!f->first_ns || time < f->first_ns))
+			f->first_ns = time;
+		if (time > f->last_ns)
+			f->last_ns = time;
+		return add_entry(f, at, time, attr);
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_CGROUP:
+		take_sample_id(f, &b, &time, &attr);
+		return add_entry(f, at, time, attr);
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		take_sample_id(f, &b, &time, &attr);
+		if (h->type == PERF_RECORD_LOST) {
+			id = perf_take_u64(&b);
+			attr = f->attr_count > 1 ? find_attr(f, id) : 0;
+		}
+		if (attr >= f->attr_count)
+			return 0;
+		add_u64(h->type == PERF_RECORD_LOST ? &f->attrs[attr].lost
+						    : &f->attrs[attr].lost_samples,
+			perf_take_u64(&b));
+		return 0;
+	case PERF_RECORD_THROTTLE:
+		f->has_throttled = true;
+		return 0;
+	case PERF_RECORD_AUX:
+		f->has_aux = true;
+		return 0;
+	case PERF_DATA_AUXTRACE:
+		f->has_aux = true;
+		*more = perf_take_u64(&b);
+		return 0;
+	case PERF_DATA_TRACING_DATA:
+		*more = (perf_take_u32(&b) + UINT64_C(7)) & ~UINT64_C(7);
+		return 0;
+	case PERF_DATA_HEADER_ATTR:
+		perf_skip(&b, sizeof(uint32_t));
+		size = perf_take_u32(&b) ?: ATTR_SIZE_MIN;
+		b.at -= 2 * sizeof(uint32_t);
+		rest = b;
+		if (perf_left(&b) < ATTR_SIZE_MIN || size < ATTR_SIZE_MIN || !perf_skip(&b, size))
+			return fail(f, "an event's attributes are truncated");
+		return add_attr(f, (struct perf_bytes){ rest.at, b.at }) ?: add_ids(f, b);
+	case PERF_DATA_EVENT_UPDATE:
+		if (perf_take_u64(&b) != EVENT_UPDATE_NAME)
+			return 0;
+		attr = find_attr(f, perf_take_u64(&b));
+		return attr < f->attr_count ? perf_string(f->p, &b, &f->attrs[attr].name) : 0;
+	case PERF_DATA_BUILD_ID:
+		return read_build_id(f, h->misc, b);
+	case PERF_DATA_FEATURE:
+		id = perf_take_u64(&b);
+		return id < FEATURES ? read_feature(f, id, b) : 0;
+	default: /* what does not concern samples */
+		return 0;
+	}
+}
+
+/* Reads the records from *at on, which moves on, until `end`, where decompressed ones may be cut.
+ */
+static int read_records(struct perf_file *f, uint64_t *at, uint64_t end, bool inflated)
+{
+	uint64_t inflated_at = f->in->size, more = 0;
+	int err = 0;
+
+	while (!err && *at < end) {
+		const uint8_t *bytes = bytes_at(f, *at);
+		struct perf_event_header h = { 0 };
+		struct perf_bytes b;
+
+		f->at = inflated ? f->at : *at;
+		if (end - *at >= sizeof(h))
+			memcpy(&h, bytes, sizeof(h));
+		if (inflated && (end - *at < sizeof(h) || end - *at < h.size))
+			return 0; /* the rest is in the next record */
+		if (f->is_unfinished && (end - *at < sizeof(h) || end - *at < h.size || !h.size))
+			return 0;
+		if (end - *at < sizeof(h))
+			return fail(f, "the last record is truncated");
+		if (h.size < sizeof(h))
+			return input_error(f->in, f->at, f->e, "a record has %u bytes", h.size);
+		if (end - *at < h.size)
+			return fail(f, "the last record is truncated");
+		b = (struct perf_bytes){ bytes + sizeof(h), bytes + h.size };
+		if (!inflated &&
+		    (h.type == PERF_DATA_COMPRESSED || h.type == PERF_DATA_COMPRESSED_2)) {
+			if (h.type == PERF_DATA_COMPRESSED_2) {
+				uint64_t size = perf_take_u64(&b);
+
+				b.end = size < perf_left(&b) ? b.at + size : b.end;
+			}
+			err = inflate_records(f, b, &inflated_at);
+		} else {
+			err = read_record(f, *at, &h, b, &more);
+		}
+		*at += h.size;
+		if (!err && more > end - *at)
+			return fail(f, "the data of a record is truncated");
+		*at += more;
+		more = 0;
+	}
+	return err;
+}
+
+ORDER(compare_entries, struct perf_entry, LEAST(time) ?: LEAST(at))
+
+/*
+ * Finds all records and reads what is not a record of the kernel. The whole input is in the window.
+ * Returns 0 or -errno with e set; of a file that is corrupt the records before that are found.
+ */
+static int perf_file_read(struct perf_file *f)
+{
+	struct perf_bytes header = { f->in->bytes, f->in->bytes + f->in->size }, attrs;
+	uint64_t header_size, attr_size, at, end = f->in->size, data_offset, data_size;
+	const char *reason;
+	int err = 0;
+
+	/* Most records are samples of 64 bytes and more: pages that stay unused take no memory. */
+	if (array_reserve(&f->entries, &f->entry_room, f->in->size / 64, sizeof(*f->entries)))
+		return -ENOMEM;
+	perf_skip(&header, 8); /* the magic number */
+	header_size = perf_take_u64(&header);
+	at = header_size;
+	if (header_size == FILE_HEADER_SIZE) {
+		if (f->in->size < FILE_HEADER_SIZE)
+			return fail(f, "the header is truncated");
+		attr_size = perf_take_u64(&header);
+		if (attr_size < ATTR_SIZE_MIN + 16 || attr_size > f->in->size)
+			return input_error(f->in, 16, f->e,
+					   "an event's attributes have %" PRIu64 " bytes",
+					   attr_size);
+		f->at = header.at - f->in->bytes;
+		reason = take_section(f, &header, &attrs);
+		err = reason ? fail(f, reason) : read_attrs(f, attrs, attr_size);
+		if (err)
+			return err;
+		f->at = header.at - f->in->bytes;
+		data_offset = perf_take_u64(&header);
+		data_size = perf_take_u64(&header);
+		f->is_unfinished = data_size == 0 && data_offset < f->in->size;
+		if (f->is_unfinished)
+			data_size = f->in->size - data_offset;
+		if (data_offset > f->in->size)
+			return fail(f, "the records are beyond the end of the file");
+		/* Of a truncated file, the records that are there. */
+		at = data_offset;
+		end = data_size < f->in->size - at ? at + data_size : f->in->size;
+		perf_skip(&header, 16); /* event types, of old versions */
+		f->at = end;
+		if (!f->is_unfinished && data_size == end - data_offset)
+			err = read_features(f, header.at,
+					    (struct perf_bytes){ f->in->bytes + end,
+								 f->in->bytes + f->in->size });
+		if (err)
+			return err;
+		err = read_records(f, &at, end, false);
+		if (!err && data_size > end - data_offset)
+			err = fail(f, "the records are truncated");
+	} else if (header_size == PIPE_HEADER_SIZE) {
+		err = read_records(f, &at, end, false);
+	} else {
+		return input_error(f->in, 8, f->e, "the header has %" PRIu64 " bytes, not %d or %d",
+				   header_size, FILE_HEADER_SIZE, PIPE_HEADER_SIZE);
+	}
+	if (err != -ENOMEM && f->entry_count)
+		qsort(f->entries, f->entry_count, sizeof(*f->entries), compare_entries);
+	return err;
+}
+
+/*
+ * Each change of an address space moves the mappings behind it. Files of real systems stay far
+ * below these: they bound the time that a malicious one takes to some seconds.
+ * Bound: files: mappings of a process, and moves of mappings in all; then: the file is refused.
+ */
+#define MAPS_MAX	   ((size_t)262144) /* in a process */
+#define MOVED_MAX	   (UINT64_C(1) << 28)
+#define MOVED_FOR_EACH_MAP 1024 /* so many more for each record of a mapping */
+
+EQUAL(process_equal, struct perf_process, uint32_t, a->pid == *b && !a->is_old)
+
+EQUAL(thread_equal, struct perf_thread, uint32_t, a->tid == *b && !a->is_old)
+
+static uint32_t known_process(const struct perf_tasks *t, uint32_t pid)
+{
+	return index_find(&t->process_index, hash_u64(pid, 0), process_equal, t->processes, &pid);
+}
+
+static uint32_t known_thread(const struct perf_tasks *t, uint32_t tid)
+{
+	return index_find(&t->thread_index, hash_u64(tid, 0), thread_equal, t->threads, &tid);
+}
+
+static int new_process(struct perf_tasks *t, uint32_t pid, uint32_t *id)
+{
+	if (array_reserve(&t->processes, &t->process_room, t->process_count + 1,
+			  sizeof(*t->processes)) ||
+	    index_add(&t->process_index, hash_u64(pid, 0), t->process_count))
+		return -ENOMEM;
+	*id = t->process_count++;
+	t->processes[*id] = (struct perf_process){ .pid = pid, .comm = "" };
+	return 0;
+}
+
+static int find_process(struct perf_tasks *t, uint32_t pid, uint32_t *id)
+{
+	*id = known_process(t, pid);
+	return *id == INDEX_NONE ? new_process(t, pid, id) : 0;
+}
+
+static int new_thread(struct perf_tasks *t, uint32_t tid, uint32_t process, const char *comm,
+		      uint32_t *id)
+{
+	uint32_t known = known_thread(t, tid);
+
+	if (known != INDEX_NONE) {
+		t->threads[known].is_old = true;
+		index_remove(&t->thread_index, hash_u64(tid, 0), known);
+	}
+	if (array_reserve(&t->threads, &t->thread_room, t->thread_count + 1, sizeof(*t->threads)) ||
+	    index_add(&t->thread_index, hash_u64(tid, 0), t->thread_count))
+		return -ENOMEM;
+	*id = t->thread_count++;
+	t->threads[*id] = (struct perf_thread){ .tid = tid, .process = process, .comm = comm };
+	return 0;
+}
+
+/* Sets *thread to the thread with these numbers, which is a new one if there is none. */
+static int perf_find_thread(struct perf_tasks *t, uint32_t pid, uint32_t tid, uint32_t *thread)
+{
+	uint32_t process;
+	int err;
+
+	*thread = t->last;
+	if (t->last >= t->thread_count || t->threads[t->last].tid != tid ||
+	    t->threads[t->last].is_old)
+		*thread = known_thread(t, tid);
+	if (*thread != INDEX_NONE) {
+		const struct perf_process *known = &t->processes[t->threads[*thread].process];
+
+		t->last = *thread;
+		if (known->pid == pid && !known->is_old)
+			return 0;
+	}
+	err = find_process(t, pid, &process);
+	return err ?: new_thread(t, tid, process, t->processes[process].comm, thread);
+}
+
+/* --- Address spaces --- */
+
+static void drop_space(struct perf_process *process)
+{
+	struct perf_space *space = process->space;
+
+	process->space = NULL;
+	if (!space || --space->users)
+		return;
+	free(space->maps);
+	free(space);
+}
+
+/* Sets *space to the process's own, which no other one shares. */
+static int own_space(struct perf_tasks *t, struct perf_process *process, struct perf_space **space)
+{
+	struct perf_space *shared = process->space, *own;
+
+	if (shared && shared->users == 1) {
+		*space = shared;
+		return 0;
+	}
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return -ENOMEM;
+	own->users = 1;
+	if (shared && shared->count) {
+		t->moved += shared->count;
+		if (array_reserve(&own->maps, &own->room, shared->count, sizeof(*own->maps))) {
+			free(own);
+			return -ENOMEM;
+		}
+		memcpy(own->maps, shared->maps, shared->count * sizeof(*own->maps));
+		own->count = shared->count;
+	}
+	drop_space(process);
+	process->space = *space = own;
+	return 0;
+}
+
+/* The number of the first mapping that ends behind the address. */
+static size_t first_behind(const struct perf_space *space, uint64_t address)
+{
+	size_t i;
+
+	FIND_FIRST(i, 0, space->count, space->maps[i].limit <= address);
+	return i;
+}
+
+/* The mapping of an address, or NULL. space: NULL is an empty one. */
+static const struct perf_map *perf_find_map(const struct perf_space *space, uint64_t address)
+{
+	size_t i = space ? first_behind(space, address) : 0;
+
+	return space && i < space->count && space->maps[i].start <= address ? &space->maps[i]
+									    : NULL;
+}
+
+/* What lies where the new mapping comes is gone; of the first and last one a part may be left. */
+static int insert_map(struct perf_tasks *t, struct perf_space *space, const struct perf_map *map)
+{
+	size_t first = first_behind(space, map->start), end = first, count = 0;
+	struct perf_map parts[3];
+
+	while (end < space->count && space->maps[end].start < map->limit)
+		end++;
+	if (first < end && space->maps[first].start < map->start) {
+		parts[count] = space->maps[first];
+		parts[count++].limit = map->start;
+	}
+	parts[count++] = *map;
+	if (first < end && space->maps[end - 1].limit > map->limit) {
+		parts[count] = space->maps[end - 1];
+		parts[count++].start = map->limit;
+	}
+	t->moved += space->count - first;
+	if (t->moved > MOVED_MAX + t->map_records * MOVED_FOR_EACH_MAP ||
+	    space->count + count - (end - first) > MAPS_MAX)
+		return -E2BIG;
+	if (array_reserve(&space->maps, &space->room, space->count + count, sizeof(*space->maps)))
+		return -ENOMEM;
+	memmove(space->maps + first + count, space->maps + end,
+		(space->count - end) * sizeof(*space->maps));
+	memcpy(space->maps + first, parts, count * sizeof(*parts));
+	space->count = space->count - (end - first) + count;
+	space->stamp = ++t->stamp;
+	return 0;
+}
+
+/* Puts a mapping into a process, or into the kernel for a pid of UINT32_MAX. */
+static int perf_map(struct perf_tasks *t, uint32_t pid, const struct perf_map *map)
+{
+	struct perf_space *space = &t->kernel;
+	uint32_t process;
+	int err = 0;
+
+	t->map_records++;
+	if (pid != UINT32_MAX) {
+		err = find_process(t, pid, &process);
+		err = err ?: own_space(t, &t->processes[process], &space);
+	}
+	return err ?: insert_map(t, space, map);
+}
+
+/* --- What tasks do --- */
+
+/* was_running: the record was made of a process that ran before the recording. */
+static int perf_fork(struct perf_tasks *t, uint32_t pid, uint32_t tid, uint32_t parent_pid,
+		     uint32_t parent_tid, bool was_running)
+{
+	uint32_t process, parent, thread, known;
+	const char *comm = "";
+	int err;
+
+	if (pid == parent_pid) {
+		err = find_process(t, pid, &process);
+		known = known_thread(t, parent_tid);
+		comm = known == INDEX_NONE ? t->processes[process].comm : t->threads[known].comm;
+		return err ?: new_thread(t, tid, process, comm, &thread);
+	}
+	known = known_process(t, pid);
+	if (known != INDEX_NONE && was_running)
+		return 0;
+	if (known != INDEX_NONE) {
+		t->processes[known].is_old = true;
+		index_remove(&t->process_index, hash_u64(pid, 0), known);
+		drop_space(&t->processes[known]);
+	}
+	err = new_process(t, pid, &process);
+	if (err)
+		return err;
+	if (known != INDEX_NONE)
+		t->processes[process].generation = t->processes[known].generation + 1;
+	parent = known_process(t, parent_pid);
+	if (parent != INDEX_NONE && parent_pid) {
+		t->processes[process].space = t->processes[parent].space;
+		if (t->processes[process].space)
+			t->processes[process].space->users++;
+		comm = t->processes[parent].comm;
+	}
+	known = known_thread(t, parent_tid);
+	if (known != INDEX_NONE && parent_pid)
+		comm = t->threads[known].comm;
+	t->processes[process].comm = comm;
+	return new_thread(t, tid, process, comm, &thread);
+}
+
+static int perf_comm(struct perf_tasks *t, uint32_t pid, uint32_t tid, const char *comm,
+		     bool is_exec)
+{
+	uint32_t thread;
+	int err = perf_find_thread(t, pid, tid, &thread);
+	struct perf_thread *named;
+
+	if (err)
+		return err;
+	named = &t->threads[thread];
+	named->comm = comm;
+	if (pid == tid)
+		t->processes[named->process].comm = comm;
+	if (is_exec)
+		drop_space(&t->processes[named->process]);
+	return 0;
+}
+
+/*
+ * What perf record writes: perf.data, as a file or to a pipe. Described by the kernel's
+ * tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h.
+ */
 
 static const char magic[] = "PERFILE2";
 
@@ -97,13 +1107,8 @@ struct reader {
 
 /* --- Images and mappings --- */
 
-static bool mapping_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct profile_mapping *a = (const struct profile_mapping *)array + id, *b = key;
-
-	return a->start == b->start && a->limit == b->limit && a->offset == b->offset &&
-	       a->image == b->image;
-}
+EQUAL(mapping_equal, struct profile_mapping, struct profile_mapping,
+      SAME(start) && SAME(limit) && SAME(offset) && SAME(image))
 
 static int mapping_id(struct reader *r, uint64_t start, uint64_t limit, uint64_t offset,
 		      uint32_t image, uint32_t *id)
@@ -878,8 +1883,19 @@ static int perf_read(struct input *in, struct profile *p, struct error *e)
 	if (read_err != -ENOMEM && perf_values_end(&r.values, p))
 		read_err = -ENOMEM;
 out:
-	perf_file_free(&r.file);
-	perf_tasks_free(&r.tasks);
+	free(r.file.attrs);
+	table_free(&r.file.ids);
+	table_free(&r.file.build_ids);
+	free(r.file.entries);
+	zstd_end(&r.file.zstd);
+	free(r.file.inflated);
+	for (size_t i = 0; i < r.tasks.process_count; i++)
+		drop_space(&r.tasks.processes[i]);
+	free(r.tasks.processes);
+	index_free(&r.tasks.process_index);
+	free(r.tasks.threads);
+	index_free(&r.tasks.thread_index);
+	free(r.tasks.kernel.maps);
 	free(r.events);
 	free(r.pcs);
 	free(r.frames);

@@ -13,7 +13,6 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/scan.h"
-#include "util/sum.h"
 #include "util/table.h"
 
 /*
@@ -495,7 +494,7 @@ static int end_profile(struct reader *r)
 	    (r->others && profile_warn(p, PERF_OTHERS_WARNING, r->others)) ||
 	    (r->bad_lines &&
 	     profile_warn(p,
-			  "%" PRIu64 " line(s) were skipped, the first is line %" PRIu64 ": it is "
+			  "%" PRIu64 " line(s) were not read, the first is line %" PRIu64 ": it is "
 			  "neither a sample nor a frame",
 			  r->bad_lines, r->first_bad)))
 		return -ENOMEM;

@@ -351,7 +351,7 @@ static int salvage(struct reader *r, int err)
 	if (err != -EINVAL || !r->in->options.salvage)
 		return err;
 	if (!r->dropped &&
-	    profile_warn(r->p, "dropped what is corrupt: %s", input_reason(r->in, r->e)))
+	    profile_warn(r->p, "lost what is corrupt: %s", input_reason(r->in, r->e)))
 		return -ENOMEM;
 	r->dropped = r->p->salvaged = true;
 	return 0;
@@ -961,20 +961,11 @@ static int add_label(struct reader *r, const struct wire_field *f, void *context
 	err = err ?: get_string(r, f->start, unit, &tag.unit);
 	if (err || set_label_member(r, context, &tag))
 		return err;
-	if (array_reserve(&r->tags, &r->tag_room, r->tag_count + 1, sizeof(*r->tags)))
-		return -ENOMEM;
-	r->tags[r->tag_count++] = tag;
-	return 0;
+	return array_add(r->tags, r->tag_count, r->tag_room, tag);
 }
 
-static bool same_bytes(const void *array, uint32_t entry, const void *key)
-{
-	const struct label_bytes *labels = array;
-	const struct wire *bytes = key;
-
-	return wire_left(&labels[entry].bytes) == wire_left(bytes) &&
-	       memcmp(labels[entry].bytes.at, bytes->at, wire_left(bytes)) == 0;
-}
+EQUAL(same_bytes, struct label_bytes, struct wire,
+      wire_left(&a->bytes) == wire_left(b) && memcmp(a->bytes.at, b->at, wire_left(b)) == 0)
 
 /* Adds a Sample; all messages that it refers to have been read. */
 static int read_sample(struct reader *r, const struct wire_field *f)
@@ -990,9 +981,8 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 	uint64_t hash = 0;
 	int err = 0;
 
-	if (array_reserve(&r->samples, &r->sample_room, r->sample_count + 1, sizeof(*r->samples)))
+	if (array_add(r->samples, r->sample_count, r->sample_room, PROFILE_NONE))
 		return -ENOMEM;
-	r->samples[r->sample_count++] = PROFILE_NONE;
 	if (types == 0)
 		return fail_at(r, f->start, "the file has samples but no sample_type");
 	if (array_reserve(&r->values, &r->value_room, types, sizeof(*r->values)))
@@ -1271,8 +1261,12 @@ static int read_waits(struct reader *r, const struct times_head *head, struct wa
 		return err;
 	list->complete = wire_left(&cpus);
 	left = calloc(p->sample_count + 1, sizeof(*left));
-	if (!left)
+	list->waits = array_to_fill(head->count, sizeof(*list->waits));
+	list->room = list->waits ? head->count : 0;
+	if (!left || !list->waits) {
+		free(left);
 		return -ENOMEM;
+	}
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t value = p->values[i * p->value_type_count + limit];
 
@@ -1388,7 +1382,7 @@ static int finish_profile(struct reader *r)
 	struct profile *p = r->p;
 
 	p->salvaged |= r->missing;
-	if ((r->missing && profile_warn(p, "dropped references to strings, functions or "
+	if ((r->missing && profile_warn(p, "lost references to strings, functions or "
 					   "locations that are not in the file")) ||
 	    (r->unknown_inside && profile_warn(p, "unknown fields inside messages are lost")) ||
 	    (r->unknown_size &&

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,8 @@
 #include "format/wire.h"
 #include "profile/build_id.h"
 #include "util/array.h"
+#include "util/order.h"
+#include "util/radix_sort.h"
 #include "util/table.h"
 
 /* Bytes per call of zlib */
@@ -420,14 +421,7 @@ static void write_walls(struct writer *w)
  */
 #define TIME_UNIT_NS 100000ULL
 
-static int earliest_first(const void *left, const void *right)
-{
-	const struct writer_tick *a = left, *b = right;
-
-	if (a->units != b->units)
-		return a->units < b->units ? -1 : 1;
-	return a->sample < b->sample ? -1 : a->sample > b->sample;
-}
+ORDER(earliest_first, struct writer_tick, LEAST(units) ?: LEAST(sample))
 
 /* Sorts the ticks, and the samples by their first tick; those without any are the last. */
 static void sort_ticks(struct writer *w)
@@ -528,13 +522,14 @@ static void write_ticks(struct writer *w)
 #define COMPLETE_WAIT_UNIT_NS 1000ULL
 #define CALL_UNIT_NS	      1ULL /* each counts, however short it is */
 
-static int earliest_wait_first(const void *left, const void *right)
+static uint64_t wait_sample(const void *wait)
 {
-	const struct writer_wait *a = left, *b = right;
+	return ((const struct writer_wait *)wait)->sample;
+}
 
-	if (a->since != b->since)
-		return a->since < b->since ? -1 : 1;
-	return a->sample < b->sample ? -1 : a->sample > b->sample;
+static uint64_t wait_since(const void *wait)
+{
+	return ((const struct writer_wait *)wait)->since;
 }
 
 /* As write_ticks(). */
@@ -566,7 +561,11 @@ static void write_waits(struct writer *w, const struct wait_list *list, enum ppr
 	}
 	if (w->err || !count)
 		goto out;
-	qsort(waits, count, sizeof(*waits), earliest_wait_first);
+	if (radix_sort(waits, count, sizeof(*waits), wait_sample) ||
+	    radix_sort(waits, count, sizeof(*waits), wait_since)) {
+		fail(w, error_no_memory(w->e));
+		goto out;
+	}
 	for (size_t i = 0; i < count; i++) {
 		put_time(w, waits[i].since - before);
 		before = waits[i].since;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "format/format.h"
-#include "format/json_text.h"
 #include "format/pieces.h"
 #include "profile/pc_name.h"
 #include "util/array.h"
@@ -35,12 +34,8 @@ struct writer {
 	struct pieces pieces;
 };
 
-static bool is_frame(const void *frames, uint32_t id, const void *key)
-{
-	const struct frame *frame = (const struct frame *)frames + id, *wanted = key;
-
-	return strcmp(frame->name, wanted->name) == 0 && strcmp(frame->file, wanted->file) == 0;
-}
+EQUAL(is_frame, struct frame, struct frame,
+      strcmp(a->name, b->name) == 0 && strcmp(a->file, b->file) == 0)
 
 static int add_frame(struct writer *w, const struct frame *frame, uint32_t *id)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/order.h"
 #include "util/sum.h"
 
 /*
@@ -19,12 +20,7 @@ struct loop {
 	size_t head, last;
 };
 
-static int by_length(const void *one, const void *other)
-{
-	const struct loop *a = one, *b = other;
-
-	return compare_u64(a->last - a->head, b->last - b->head) ?: compare_u64(a->head, b->head);
-}
+ORDER(by_length, struct loop, compare_u64(a->last - a->head, b->last - b->head) ?: LEAST(head))
 
 static bool is_column_free(const struct code_loops *l, const struct loop *loop, size_t place)
 {

@@ -49,10 +49,6 @@ int call_view_make(struct call_view *v, const struct profile *p, const struct ca
 		   struct error *e);
 void call_view_free(struct call_view *v);
 
-/* The first shown child of a node, and the next shown sibling; or CALL_TREE_NONE. */
-uint32_t call_view_first(const struct call_view *v, uint32_t node);
-uint32_t call_view_next(const struct call_view *v, uint32_t node);
-
 struct call_view_style {
 	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */
 	bool color;

@@ -2,18 +2,218 @@
 #include "report/changes/changes.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/callgraph.h"
 #include "profile/filter.h"
 #include "profile/tags.h"
+#include "profile/thread_state.h"
 #include "report/changes/data.h"
 #include "report/row_view.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 #include "util/share_out.h"
 #include "util/sum.h"
+
+/*
+ * The old build, or the old processes, may run so long beside the new ones: one after another.
+ * Bound: pace.
+ */
+#define ROLLING_NS (15 * 60 * NS_PER_S)
+
+/*
+ * Two parts of one deploy, as of a program and its libraries, begin within this time.
+ * Bound: pace.
+ */
+#define TOGETHER_NS (10 * 60 * NS_PER_S)
+
+/* Something that was replaced: the time between the last of the old and the first of the new. */
+struct replaced {
+	uint64_t begin_ns, end_ns;
+	bool rolling; /* the old ran beside the new in this time */
+	/* Builds of an image; NULL: processes. */
+	const struct changes_build *old, *new;
+};
+
+struct replaced_list {
+	struct replaced *list;
+	size_t count, room;
+};
+
+/* By when they began, for qsort(3). */
+static int changes_compare_processes(const void *one, const void *other)
+{
+	const struct changes_process *a = one, *b = other;
+
+	return compare_u64(a->first_ns, b->first_ns);
+}
+
+/* Appends a change of a service. Returns it, or NULL: no memory. */
+static struct change *changes_append(struct changes *c, size_t *room, uint32_t service)
+{
+	const struct changes_service *s = &c->data->services[service];
+	struct change *change;
+
+	if (array_reserve(&c->changes, room, c->count + 1, sizeof(*c->changes)))
+		return NULL;
+	change = &c->changes[c->count++];
+	*change = (struct change){
+		.host = c->data->hosts[s->host],
+		.service = s->name,
+		.user = s->user,
+		.container = s->container,
+		.of_system = changes_is_system(c->data, s),
+		.number = service,
+	};
+	return change;
+}
+
+static int append(struct replaced_list *l, uint64_t last_old_ns, uint64_t first_new_ns,
+		  const struct changes_build *old, const struct changes_build *new)
+{
+	return array_add(
+		l->list, l->count, l->room,
+		(struct replaced){
+			.begin_ns = last_old_ns < first_new_ns ? last_old_ns : first_new_ns,
+			.end_ns = last_old_ns < first_new_ns ? first_new_ns : last_old_ns,
+			.old = old,
+			.rolling = last_old_ns > first_new_ns,
+			.new = new,
+		});
+}
+
+/* By image, and then in the order of time. */
+ORDER(compare_builds, struct changes_build *const,
+      strcmp((*a)->image, (*b)->image) ?: COMPARE((*a)->first_ns, (*b)->first_ns)
+                                       ?: COMPARE(*a, *b))
+
+/*
+ * A build is deployed when it comes where another one of the same image was before, which is then
+ * no longer there. Two that are used side by side are none.
+ */
+static int find_builds(const struct changes_service *s, struct replaced_list *l)
+{
+	const struct changes_build **builds = calloc(s->build_count + 1, sizeof(*builds));
+	size_t first = 0; /* of those that came when the last one did */
+	const struct changes_build *old = NULL;
+	int err = builds ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < s->build_count && !err; i++)
+		builds[i] = &s->builds[i];
+	if (!err && s->build_count)
+		qsort(builds, s->build_count, sizeof(*builds), compare_builds);
+	for (size_t i = 0; i < s->build_count && !err; i++) {
+		const struct changes_build *new = builds[i];
+		bool same_image = i && strcmp(builds[i - 1]->image, new->image) == 0;
+
+		if (!same_image)
+			old = NULL;
+		if (!same_image || builds[first]->first_ns < new->first_ns) {
+			/* Of those that came before, the one that was there last. */
+			for (; same_image && first < i; first++)
+				if (!old || builds[first]->last_ns > old->last_ns)
+					old = builds[first];
+			first = i;
+		}
+		if (old && old->last_ns <= new->first_ns + ROLLING_NS)
+			err = append(l, old->last_ns, new->first_ns, old, new);
+	}
+	free(builds);
+	return err;
+}
+
+/*
+ * A service is restarted when all of its lasting processes are others than before. Both may have
+ * ticks in the window in which that was, which is long when windows were merged.
+ */
+static int find_restarts(struct changes_service *s, struct replaced_list *l)
+{
+	uint64_t last_start_ns = 0, last_ns = 0;
+	int err = 0;
+
+	if (s->process_count)
+		qsort(s->processes, s->process_count, sizeof(*s->processes),
+		      changes_compare_processes);
+	index_free(&s->process_index); /* of another order */
+	for (size_t i = 0; i < s->process_count && !err; i++) {
+		const struct changes_process *p = &s->processes[i];
+
+		if (!changes_lasts(p))
+			continue;
+		if (last_ns && p->first_ns >= last_start_ns)
+			err = append(l, last_ns, p->first_ns, NULL, NULL);
+		if (p->last_start_ns > last_start_ns)
+			last_start_ns = p->last_start_ns;
+		if (p->last_ns > last_ns)
+			last_ns = p->last_ns;
+	}
+	return err;
+}
+
+/* The shorter first: when something was replaced is known best by what has most ticks. */
+ORDER(compare_lengths, struct replaced,
+      COMPARE(a->end_ns - a->begin_ns, b->end_ns - b->begin_ns) ?: LEAST(begin_ns))
+
+ORDER(compare_changes, struct change, LEAST(begin_ns))
+
+/* Appends the deploys of a service, in the order of time. Returns 0 or -ENOMEM. */
+static int changes_find_deploys(struct changes *c, size_t *room, uint32_t service)
+{
+	struct changes_service *s = &c->data->services[service];
+	struct replaced_list l = { 0 };
+	size_t first = c->count;
+	int err = find_builds(s, &l) ?: find_restarts(s, &l);
+
+	if (l.count)
+		qsort(l.list, l.count, sizeof(*l.list), compare_lengths);
+	for (size_t i = 0; i < l.count && !err; i++) {
+		const struct replaced *r = &l.list[i];
+		struct change *change;
+		size_t k = first;
+
+		while (k < c->count && (r->begin_ns > c->changes[k].end_ns + TOGETHER_NS ||
+					c->changes[k].begin_ns > r->end_ns + TOGETHER_NS))
+			k++;
+		if (k == c->count) {
+			change = changes_append(c, room, service);
+			if (!change) {
+				err = -ENOMEM;
+				break;
+			}
+			change->begin_ns = r->begin_ns;
+			change->end_ns = r->end_ns;
+		}
+		change = &c->changes[k];
+		if (r->rolling && r->begin_ns < change->begin_ns)
+			change->begin_ns = r->begin_ns;
+		if (r->rolling && r->end_ns > change->end_ns)
+			change->end_ns = r->end_ns;
+		if (r->new) {
+			struct change_image *image;
+
+			err = array_reserve(&change->images, &change->image_room,
+					    change->image_count + 1, sizeof(*image));
+			if (err)
+				break;
+			image = &change->images[change->image_count++];
+			image->name = r->new->image;
+			image->part = fmax((double)r->old->ticks / (double)r->old->all,
+					   (double)r->new->ticks / (double)r->new->all);
+			strcpy(image->builds[BEFORE], r->old->id);
+			strcpy(image->builds[AFTER], r->new->id);
+		} else {
+			change->restarted = true;
+		}
+	}
+	if (c->count > first)
+		qsort(c->changes + first, c->count - first, sizeof(*c->changes), compare_changes);
+	free(l.list);
+	return err;
+}
 
 /*
  * What an owner may have here; over it, less of that owner is compared. In bytes, of functions: of
@@ -96,14 +296,9 @@ struct name {
 	bool is_container; /* that no user has named */
 };
 
-static bool owner_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct changes_owner *o = (const struct changes_owner *)array + number;
-	const struct name *k = key;
-
-	return o->host == k->host && !o->name == !k->text &&
-	       (!k->text || (strlen(o->name) == k->size && memcmp(o->name, k->text, k->size) == 0));
-}
+EQUAL(owner_equal, struct changes_owner, struct name,
+      SAME(host) && !a->name == !b->text &&
+	      (!b->text || (strlen(a->name) == b->size && memcmp(a->name, b->text, b->size) == 0)))
 
 static int find_owner(struct changes_data *d, const struct name *key, uint32_t *number)
 {
@@ -154,14 +349,8 @@ static bool same_text(const char *one, const char *other)
 	return one == other || (one && other && strcmp(one, other) == 0);
 }
 
-static bool service_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct changes_service *s = (const struct changes_service *)array + number;
-	const struct service_key *k = key;
-
-	return s->host == k->host && s->container == k->container &&
-	       strcmp(s->name, k->name) == 0 && same_text(s->user, k->user);
-}
+EQUAL(service_equal, struct changes_service, struct service_key,
+      SAME(host) && SAME(container) && strcmp(a->name, b->name) == 0 && same_text(a->user, b->user))
 
 /* *number: PROFILE_NONE if the owner has too many. */
 static int find_service(struct changes *c, const struct service_key *key, const struct name *owner,
@@ -184,7 +373,7 @@ static int find_service(struct changes *c, const struct service_key *key, const 
 	o = &d->owners[of];
 	if (o->name &&
 	    (o->service_count == OWNER_SERVICES || d->others_services == OTHERS_SERVICES)) {
-		o->left_out = true;
+		o->omitted = true;
 		return 0;
 	}
 	if (array_reserve(&d->services, &d->service_room, d->service_count + 1,
@@ -205,22 +394,19 @@ static int find_service(struct changes *c, const struct service_key *key, const 
 
 struct function_key {
 	uint32_t service;
-	const char *function, *image;
+	const char *function, *image, *reason;
 };
 
-static bool function_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct changes_function *f = (const struct changes_function *)array + number;
-	const struct function_key *k = key;
-
-	return f->service == k->service && same_text(f->function, k->function) &&
-	       strcmp(f->image, k->image) == 0;
-}
+EQUAL(function_equal, struct changes_function, struct function_key,
+      SAME(service) && same_text(a->function, b->function) && strcmp(a->image, b->image) == 0 &&
+	      same_text(a->reason, b->reason))
 
 static uint64_t function_hash(const struct function_key *key)
 {
 	uint64_t hash = hash_bytes(key->image, strlen(key->image), key->service);
 
+	if (key->reason)
+		hash = hash_bytes(key->reason, strlen(key->reason), hash);
 	return key->function ? hash_bytes(key->function, strlen(key->function), hash) : hash;
 }
 
@@ -228,7 +414,8 @@ static uint64_t function_hash(const struct function_key *key)
 static size_t function_bytes(const struct changes_function *f)
 {
 	return sizeof(*f) + 64 + strlen(f->image) + (f->function ? strlen(f->function) : 0) +
-	       f->cells.room * sizeof(*f->cells.cells) + f->caller_room * sizeof(*f->callers);
+	       (f->reason ? strlen(f->reason) : 0) + f->cells.room * sizeof(*f->cells.cells) +
+	       f->caller_room * sizeof(*f->callers);
 }
 
 /* Adds what a function has grown by to what its owner has. */
@@ -253,7 +440,7 @@ static int find_function(struct changes *c, const struct function_key *key, uint
 	if (*number != INDEX_NONE)
 		return 0;
 	if (d->bytes[o->name != NULL] >= most) {
-		o->left_out = true;
+		o->omitted = true;
 		return 0;
 	}
 	if (array_reserve(&d->functions, &d->function_room, d->function_count + 1,
@@ -264,7 +451,8 @@ static int find_function(struct changes *c, const struct function_key *key, uint
 	*number = d->function_count++;
 	f->image = strdup(key->image);
 	f->function = key->function ? strdup(key->function) : NULL;
-	if (!f->image || (key->function && !f->function))
+	f->reason = key->reason ? strdup(key->reason) : NULL;
+	if (!f->image || !f->function != !key->function || !f->reason != !key->reason)
 		return -ENOMEM;
 	charge(d, key->service, 0, function_bytes(f));
 	return index_add(&d->function_index, hash, *number);
@@ -322,13 +510,9 @@ struct changes_reading {
 	bool has_limits;
 };
 
-static bool reading_owner_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct name *a = &((const struct reading_owner *)array)[number].name, *b = key;
-
-	return a->size == b->size && !a->text == !b->text &&
-	       (!a->text || memcmp(a->text, b->text, a->size) == 0);
-}
+EQUAL(reading_owner_equal, struct reading_owner, struct name,
+      a->name.size == b->size && !a->name.text == !b->text &&
+	      (!b->text || memcmp(a->name.text, b->text, b->size) == 0))
 
 /* As in struct stack_choice. Texts of labels are the profile's, which outlives the reading. */
 static int note_stack(void *context, const struct profile_labels *l, uint32_t number, size_t frames)
@@ -418,6 +602,7 @@ struct window {
 	uint32_t block;
 	size_t samples; /* the number of that value */
 	size_t delay;	/* and of that one, or value_type_count */
+	size_t wall;	/* the same, of the time of threads by what they did */
 	/* Of each labels, and of none: a service's number, and whether it is the system's. */
 	uint32_t *services;
 	bool *systems;
@@ -455,6 +640,8 @@ static int find_block(struct window *w, const char *host)
 	}
 	block->limit_ns = w->limit_ns;
 	add_u64(&block->recorded_ns, w->p->duration_ns);
+	if (w->wall < w->p->value_type_count)
+		add_u64(&block->waits_ns, w->p->duration_ns);
 	if (w->p->totals.known) {
 		add_u64(&block->ticks, w->p->totals.ticks);
 		for (size_t i = 0; i < w->p->totals.lost_count; i++)
@@ -564,17 +751,7 @@ static int order_samples(struct window *w)
 	return 0;
 }
 
-static bool process_equal(const void *array, uint32_t number, const void *key)
-{
-	return ((const struct changes_process *)array)[number].pid == *(const uint32_t *)key;
-}
-
-int changes_compare_processes(const void *one, const void *other)
-{
-	const struct changes_process *a = one, *b = other;
-
-	return compare_u64(a->first_ns, b->first_ns);
-}
+EQUAL(process_equal, struct changes_process, uint32_t, a->pid == *b)
 
 /*
  * Joins processes that have ended, if they ran at the same time: when all were replaced is known as
@@ -647,20 +824,10 @@ static uint64_t build_hash(const char *image, const char *id)
 	return hash_bytes(id, strlen(id), hash_bytes(image, strlen(image), 0));
 }
 
-static bool build_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct changes_build *b = (const struct changes_build *)array + number;
-	const struct build_key *k = key;
+EQUAL(build_equal, struct changes_build, struct build_key,
+      strcmp(a->id, b->id) == 0 && strcmp(a->image, b->image) == 0)
 
-	return strcmp(b->id, k->id) == 0 && strcmp(b->image, k->image) == 0;
-}
-
-static int compare_last(const void *one, const void *other)
-{
-	const struct changes_build *a = one, *b = other;
-
-	return compare_u64(b->last_ns, a->last_ns) ?: compare_u64(b->first_ns, a->first_ns);
-}
+ORDER(compare_last, struct changes_build, MOST(last_ns) ?: MOST(first_ns))
 
 /* Forgets the half of the builds that was not there for longest. */
 static int forget_builds(struct changes_service *s)
@@ -797,7 +964,7 @@ static int add_service(struct window *w, const uint32_t *samples, size_t count,
 			      *p->functions[p->lines[leaf->first_line].function].name == '['))
 			add_u64(&cell->nameless, ticks);
 		/* As of stacks that were not read. */
-		w->c->data->owners[s->owner].left_out |= !sample->depth;
+		w->c->data->owners[s->owner].omitted |= !sample->depth;
 		add_u64(&all, ticks);
 		if (w->delay < p->value_type_count) {
 			const struct changes_waits delays = { 0, 0, values[w->delay],
@@ -937,9 +1104,9 @@ static int add_caller(struct changes_data *d, struct changes_function *f, uint32
 	/* Who has so many callers has no main one. */
 	if (f->caller_count == MOST_CALLERS)
 		return 0;
-	if (array_reserve(&f->callers, &f->caller_room, f->caller_count + 1, sizeof(*f->callers)))
+	if (array_add(f->callers, f->caller_count, f->caller_room,
+		      (struct changes_caller){ number, total }))
 		return -ENOMEM;
-	f->callers[f->caller_count++] = (struct changes_caller){ number, total };
 	charge(d, f->service, before, function_bytes(f));
 	return 0;
 }
@@ -994,9 +1161,9 @@ static int add_cost(struct window *w, struct changes_function *f, int64_t self, 
 	size_t before = function_bytes(f);
 
 	if (!c->count || c->cells[c->count - 1].block != w->block) {
-		if (array_reserve(&c->cells, &c->room, c->count + 1, sizeof(*c->cells)))
+		if (array_add(c->cells, c->count, c->room,
+			      (struct changes_cell){ .block = w->block }))
 			return -ENOMEM;
-		c->cells[c->count++] = (struct changes_cell){ .block = w->block };
 		charge(w->c->data, f->service, before, function_bytes(f));
 	}
 	c->cells[c->count - 1].self += (float)self;
@@ -1042,11 +1209,87 @@ static int add_functions(struct window *w)
 	return err;
 }
 
+/* The text of the label by which rows are, or what stands for none. */
+static const char *label_text(const struct window *w, const struct profile_sample *s)
+{
+	const struct row_view *by = w->c->by;
+	const struct profile_tag *tag =
+		s->labels < w->p->label_count ? profile_find_tag(&w->p->labels[s->labels], by->name)
+					      : NULL;
+
+	w->c->has_label |= tag != NULL;
+	return tag && tag->text ? tag->text : row_view_tag(by)->missing ?: row_unknown;
+}
+
+/* Adds a value of a sample to the function, or label, of this name. */
+static int add_named(struct window *w, const struct function_key *key, int64_t ns)
+{
+	uint32_t number;
+
+	if (find_function(w->c, key, &number))
+		return -ENOMEM;
+	return number == INDEX_NONE ? 0 : add_cost(w, &w->c->data->functions[number], ns, ns);
+}
+
+/* Adds what ran with each text of the label. */
+static int add_labels(struct window *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->ordered && !err; i++) {
+		const struct profile_sample *s = &w->p->samples[w->order[i]];
+		int64_t ticks = w->p->values[w->order[i] * w->p->value_type_count + w->samples];
+		const struct function_key key = { service_of(w, s), label_text(w, s), "", NULL };
+
+		if (ticks > 0)
+			err = add_named(w, &key, ticks_ns(w, ticks));
+	}
+	return err;
+}
+
+/* Adds for how long threads were blocked: by the function that waits, or the label, and for what.
+ */
+static int add_blocked(struct window *w)
+{
+	const struct profile *p = w->p;
+	int err = 0;
+
+	for (size_t i = 0; i < w->ordered && w->wall < p->value_type_count && !err; i++) {
+		const struct profile_sample *s = &p->samples[w->order[i]];
+		int64_t ns = p->values[w->order[i] * p->value_type_count + w->wall];
+		struct function_key key = { service_of(w, s), NULL, row_unknown, NULL };
+		char text[THREAD_STATE_SIZE];
+		const char *reason;
+		size_t size;
+		uint32_t at;
+
+		if (ns <= 0 || profile_sample_state(p, s, &reason, &size) != THREAD_BLOCKED)
+			continue;
+		snprintf(text, sizeof(text), "%.*s", (int)size, reason);
+		key.reason = text;
+		at = profile_wait_frame(p, s);
+		if (w->c->by) {
+			key.function = label_text(w, s);
+			key.image = "";
+		} else if (at) {
+			uint32_t number = p->frames[s->first_frame + at];
+			const struct profile_location *l = &p->locations[number];
+
+			key.image = row_image_of_any_run(row_image_path(p, number));
+			if (l->line_count)
+				key.function = p->functions[p->lines[l->first_line].function].name;
+		}
+		err = add_named(w, &key, ns);
+	}
+	return err;
+}
+
 /* --- Many functions --- */
 
 static void free_function(struct changes_function *f)
 {
 	free(f->function);
+	free(f->reason);
 	free(f->image);
 	free(f->cells.cells);
 	free(f->callers);
@@ -1122,7 +1365,7 @@ static int set_few(const struct window *w, uint32_t *functions)
 			if (kept <= o->limit)
 				break;
 		}
-		o->left_out |= o->few > FEW_TICKS;
+		o->omitted |= o->few > FEW_TICKS;
 	}
 	free(ends);
 	return 0;
@@ -1162,7 +1405,7 @@ static int forget_rare(const struct window *w)
 	index_free(&d->function_index);
 	for (size_t i = 0; i < kept && !err; i++) {
 		struct changes_function *f = &d->functions[i];
-		const struct function_key key = { f->service, f->function, f->image };
+		const struct function_key key = { f->service, f->function, f->image, f->reason };
 		size_t callers = 0;
 
 		for (size_t k = 0; k < f->caller_count; k++) {
@@ -1179,9 +1422,9 @@ out:
 	return err;
 }
 
-int changes_begin(struct changes *c)
+int changes_begin(struct changes *c, const struct row_view *by)
 {
-	*c = (struct changes){ .data = calloc(1, sizeof(*c->data)) };
+	*c = (struct changes){ .by = by, .data = calloc(1, sizeof(*c->data)) };
 	if (c->data)
 		c->data->reading = calloc(1, sizeof(*c->data->reading));
 	return c->data && c->data->reading ? 0 : -ENOMEM;
@@ -1197,6 +1440,7 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 		.limit_ns = limit_ns,
 		.samples = profile_find_value(p, "samples"),
 		.delay = profile_find_sum(p, PROFILE_SUM_DELAY),
+		.wall = profile_find_sum(p, PROFILE_SUM_WALL),
 	};
 	int err;
 
@@ -1208,32 +1452,14 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 	err = err ?: order_samples(&w);
 	err = err ?: add_services(&w);
 	err = err ?: add_accounts(&w);
-	err = err ?: add_functions(&w);
+	err = err ?: (c->by ? add_labels(&w) : add_functions(&w));
+	err = err ?: add_blocked(&w);
 	if (!err && (c->data->bytes[false] > SYSTEM_BYTES || c->data->bytes[true] > OWNER_BYTES))
 		err = forget_rare(&w);
 	free(w.services);
 	free(w.systems);
 	free(w.order);
 	return err;
-}
-
-struct change *changes_append(struct changes *c, size_t *room, uint32_t service)
-{
-	const struct changes_service *s = &c->data->services[service];
-	struct change *change;
-
-	if (array_reserve(&c->changes, room, c->count + 1, sizeof(*c->changes)))
-		return NULL;
-	change = &c->changes[c->count++];
-	*change = (struct change){
-		.host = c->data->hosts[s->host],
-		.service = s->name,
-		.user = s->user,
-		.container = s->container,
-		.of_system = changes_is_system(c->data, s),
-		.number = service,
-	};
-	return change;
 }
 
 /* The first metric that is this service's; NULL: none. */
@@ -1250,25 +1476,30 @@ static const struct changes_metric *metric_of(const struct changes_service *s,
 	return NULL;
 }
 
-/* By service and image. */
+/* By service and image, those of waits last. */
 static int compare_functions(const void *one, const void *other, void *context)
 {
 	const struct changes_function *functions = context;
 	const struct changes_function *a = &functions[*(const uint32_t *)one];
 	const struct changes_function *b = &functions[*(const uint32_t *)other];
 
-	return compare_u64(a->service, b->service) ?: strcmp(a->image, b->image)
-		       ?: strcmp(a->function ?: "", b->function ?: "");
+	return compare_u64(a->service, b->service) ?: !!a->reason - !!b->reason
+		       ?: strcmp(a->image, b->image)
+		       ?: strcmp(a->function ?: "", b->function ?: "")
+		       ?: strcmp(a->reason ?: "", b->reason ?: "");
 }
 
-/* The most expensive first. */
+/* The most expensive first, and waits last. */
 static int compare_totals(const void *one, const void *other, void *context)
 {
 	const struct changes_function *functions = context;
 	int64_t a = functions[*(const uint32_t *)one].total;
 	int64_t b = functions[*(const uint32_t *)other].total;
 
-	return (a < b) - (a > b) ?: compare_functions(one, other, context);
+	bool x = functions[*(const uint32_t *)one].reason;
+	bool y = functions[*(const uint32_t *)other].reason;
+
+	return x - y ?: (a < b) - (a > b) ?: compare_functions(one, other, context);
 }
 
 /* Gives each service its functions: those of others than the system as many as may be compared. */
@@ -1298,9 +1529,13 @@ static int order_functions(struct changes_data *d)
 		if (s->count > SERVICE_FUNCTIONS && !changes_is_system(d, s)) {
 			qsort_r(order, s->count, sizeof(*order), compare_totals, d->functions);
 			s->count = SERVICE_FUNCTIONS;
-			d->owners[s->owner].left_out = true;
+			d->owners[s->owner].omitted = true;
 		}
 		qsort_r(order, s->count, sizeof(*order), compare_functions, d->functions);
+		while (s->count && d->functions[order[s->count - 1]].reason) {
+			s->count--;
+			s->wait_count++;
+		}
 	}
 	return 0;
 }
@@ -1330,7 +1565,7 @@ static int find_changes(struct changes *c, size_t *room, uint32_t number,
 	if (owner->name)
 		most = c->count < OTHERS_CHANGES ? OWNER_CHANGES - owner->change_count : 0;
 	if (!most) {
-		owner->left_out = true;
+		owner->omitted = true;
 		return 0;
 	}
 	if (!o->at_ns) {
@@ -1351,7 +1586,7 @@ static int find_changes(struct changes *c, size_t *room, uint32_t number,
 			free(c->changes[first + i].images);
 		memmove(&c->changes[first], &c->changes[first + over], most * sizeof(*c->changes));
 		c->count -= over;
-		owner->left_out = true;
+		owner->omitted = true;
 	}
 	owner->change_count += c->count - first;
 	for (size_t k = first; k < c->count; k++) {
@@ -1386,13 +1621,13 @@ int changes_find(struct changes *c, const struct changes_options *o, bool of_sys
 	return err ?: changes_judge(c, o, first);
 }
 
-const char *changes_left_out(const struct changes *c, bool of_system)
+const char *changes_omitted(const struct changes *c, bool of_system)
 {
 	const struct changes_data *d = c->data;
 	const struct changes_owner *most = NULL;
 
 	for (size_t i = 0; i < d->owner_count; i++)
-		if (d->owners[i].left_out && !d->owners[i].name == of_system &&
+		if (d->owners[i].omitted && !d->owners[i].name == of_system &&
 		    (!most || d->owners[i].bytes > most->bytes))
 			most = &d->owners[i];
 	return !most ? NULL : most->name ?: "the system";
@@ -1425,6 +1660,7 @@ void changes_free(struct changes *c)
 	for (size_t i = 0; i < c->count; i++) {
 		free(c->changes[i].images);
 		free(c->changes[i].rows);
+		free(c->changes[i].waits);
 	}
 	free(c->changes);
 	for (size_t i = 0; d && i < d->host_count; i++)

@@ -10,6 +10,7 @@
 #include "profile/build_id.h"
 #include "profile/profile.h"
 #include "report/report.h"
+#include "report/row_view.h"
 #include "util/clock.h"
 #include "util/input.h"
 
@@ -36,8 +37,8 @@
  *
  * Where it is known how many requests there were, the CPU time of each is compared, too, and what
  * became slower as a whole is seen. What a service waited, and made others wait, is compared and
- * reported by the same statistics; but it depends on what else runs on the machine, so it is never
- * called worse.
+ * reported by the same statistics, and so is where its threads were blocked, in windows that have
+ * their waits; but it depends on what else runs on the machine, so it is never called worse.
  */
 
 /* The time of a service before, or after, a deploy. */
@@ -60,10 +61,12 @@ struct change_span {
 };
 
 struct change_row {
-	const char *function; /* NULL: it has no name */
-	const char *image;    /* base name */
-	bool total;	      /* with what it calls */
-	/* Of the service's CPU time; after is scaled as above. */
+	const char
+		*function;  /* NULL: it has no name; with struct changes's `by`, the label's text */
+	const char *image;  /* base name; "" with `by` */
+	const char *reason; /* of waits: for what threads were blocked there; NULL: CPU time */
+	bool total;	    /* with what it calls */
+	/* Of the service's CPU time; after is scaled as above, of waits it is not. */
 	double percent[CHANGE_SIDES];
 	double difference; /* after - before, in percent of the service's CPU time before */
 	double error;	   /* half the width of its 95 % confidence interval */
@@ -104,7 +107,7 @@ enum change_outcome {
 	CHANGE_NONE,	  /* nothing differs */
 	CHANGE_MIXTURE,	  /* functions differ, but with all that they call alike */
 	CHANGE_MOVED,	  /* functions differ, but what some cost more others cost less */
-	CHANGE_WAITS,	  /* none of these, but it waited for CPUs, or made others, differently */
+	CHANGE_WAITS,	  /* none of these, but it waited, or made others wait, differently */
 	CHANGE_BETTER,
 	CHANGE_WORSE,
 };
@@ -141,6 +144,9 @@ struct change {
 	struct change_row *rows; /* those that differ, the most expensive first */
 	size_t row_count;
 	size_t compared; /* functions, by self and by total each */
+	/* The same of its waits: where it was blocked for longer, or less, for what. */
+	struct change_row *waits;
+	size_t wait_count, waits_compared;
 
 	const struct changes_metric *metric; /* the service's requests; NULL: not given */
 
@@ -175,13 +181,18 @@ struct changes_options {
 struct changes {
 	struct change *changes; /* by host, service and time; the system's first */
 	size_t count, room;
+	const struct row_view *by; /* rows are by this label; NULL: functions */
+	bool has_label;		   /* any tick had it */
 
 	/* private to user/report/changes/ */
 	struct changes_data *data;
 };
 
-/* Prepares for windows. Returns 0 or -ENOMEM; changes_free() is due in any case. */
-int changes_begin(struct changes *c);
+/*
+ * Prepares for windows. by: the label by which rows are, which must outlive c; NULL: functions.
+ * Returns 0 or -ENOMEM; changes_free() is due in any case.
+ */
+int changes_begin(struct changes *c, const struct row_view *by);
 
 /*
  * Which stacks of the next window to read, as of changes_add(): users' may be too many. Valid until
@@ -203,7 +214,7 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 int changes_find(struct changes *c, const struct changes_options *o, bool of_system);
 
 /* The owner with most of which not all is compared, as it has too much; NULL: none. */
-const char *changes_left_out(const struct changes *c, bool of_system);
+const char *changes_omitted(const struct changes *c, bool of_system);
 void changes_free(struct changes *c);
 
 /* Whether the packages of both builds are known and differ: then these name the deploy. */
@@ -216,6 +227,10 @@ enum change_outcome changes_outcome(const struct changes *c);
  * Prints each change: what was deployed, and as a table the functions that differ:
  *
  *     before%  after%  diff  +/-  what  function  image
+ *
+ * and one of where it was blocked for longer, or less:
+ *
+ *     before ms/s  after ms/s  diff  +/-  reason  function  image
  */
 int changes_print(const struct changes *c, const struct report_table_options *o, FILE *out);
 int changes_json(const struct changes *c, const struct report_table_options *o, FILE *out);

@@ -22,6 +22,7 @@ struct changes_block {
 	uint64_t start_ns, limit_ns;
 	uint64_t recorded_ns;
 	uint64_t ticks, lost; /* of windows with an account of their ticks */
+	uint64_t waits_ns;    /* as recorded_ns: of windows with waits by their reason */
 	struct changes_waits
 		waits; /* of the system: of its services, the kernel and what has no unit */
 };
@@ -81,7 +82,7 @@ struct changes_owner {
 	size_t samples; /* scratch: of one window */
 	uint64_t limit; /* scratch: bytes that it may keep */
 	int64_t few;	/* scratch: functions with fewer ticks are left out; 0: none */
-	bool left_out;	/* it had more than is compared */
+	bool omitted;	/* it had more than is compared */
 };
 
 struct changes_service {
@@ -101,7 +102,8 @@ struct changes_service {
 	struct changes_process *processes;
 	size_t process_count, process_room;
 	struct index process_index; /* by pid */
-	size_t first, count;	    /* its functions in changes_data.order, once these are there */
+	/* Its functions in changes_data.order, once these are there: those of waits last. */
+	size_t first, count, wait_count;
 };
 
 /* What a function took that another one had called, in ns of CPU time. */
@@ -114,6 +116,7 @@ struct changes_function {
 	uint32_t service;
 	char *function; /* NULL: it has no name */
 	char *image;
+	char *reason; /* of waits in it: its cells have the time of these; NULL: CPU time */
 	struct changes_cells cells;
 	int64_t total; /* of all cells */
 	struct changes_caller *callers;
@@ -137,7 +140,7 @@ struct changes_data {
 	struct index function_index;
 	size_t bytes[2];	/* that functions of this host take: of the system, of all others */
 	size_t others_services; /* of this host */
-	uint32_t *order;	/* numbers of functions, by service and image; NULL: not yet */
+	uint32_t *order; /* numbers of functions, by service, kind and image; NULL: not yet */
 };
 
 /*
@@ -155,15 +158,6 @@ static inline bool changes_is_system(const struct changes_data *d, const struct 
 {
 	return !d->owners[s->owner].name;
 }
-
-/* By when they began, for qsort(3). */
-int changes_compare_processes(const void *one, const void *other);
-
-/* Appends a change of a service. Returns it, or NULL: no memory. */
-struct change *changes_append(struct changes *c, size_t *room, uint32_t service);
-
-/* deploys.c: appends the deploys of a service, in the order of time. Returns 0 or -ENOMEM. */
-int changes_find_deploys(struct changes *c, size_t *room, uint32_t service);
 
 /* judge.c: compares the time before and after each change from number first on. The same. */
 int changes_judge(struct changes *c, const struct changes_options *o, size_t first);

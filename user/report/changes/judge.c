@@ -8,6 +8,7 @@
 #include "report/chance.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 #include "util/sum.h"
 
 /*
@@ -80,7 +81,8 @@
 struct side {
 	const uint32_t *parts; /* of each block, from 1 on; 0: none */
 	size_t count;
-	double all[MOST_PARTS + 1]; /* what the service took in each part */
+	double all[MOST_PARTS + 1];	   /* what the service took in each part */
+	double with_waits[MOST_PARTS + 1]; /* of this, in blocks that have all waits */
 	double sum, ticks;
 	double cut, nameless; /* as of cells */
 	double due, lost;     /* ticks of the machine, counted or not */
@@ -223,6 +225,8 @@ static void divide(struct judge *j, struct change *change, enum change_side numb
 		part = seen++ / each + 1;
 		parts[cell->block] = part;
 		side->all[part] += (double)cell->cpu_ns;
+		if (b->waits_ns && b->waits_ns == b->recorded_ns)
+			side->with_waits[part] += (double)cell->cpu_ns;
 		side->sum += (double)cell->cpu_ns;
 		side->ticks += (double)cell->ticks;
 		side->cut += (double)cell->cut;
@@ -238,19 +242,9 @@ static void divide(struct judge *j, struct change *change, enum change_side numb
 	span->parts = side->count;
 }
 
-static int compare_ratios(const void *one, const void *other)
-{
-	const struct scale_ratio *a = one, *b = other;
+ORDER(compare_ratios, struct scale_ratio, LEAST(ratio))
 
-	return (a->ratio > b->ratio) - (a->ratio < b->ratio);
-}
-
-static int compare_weights(const void *one, const void *other)
-{
-	const struct scale_ratio *a = one, *b = other;
-
-	return (a->weight < b->weight) - (a->weight > b->weight);
-}
+ORDER(compare_weights, struct scale_ratio, MOST(weight))
 
 /* The ratio with half of the weight on each side. *error: that of the ratios in the middle. */
 static double median(struct scale_ratio *r, size_t count, double *error)
@@ -522,6 +516,61 @@ static int compare(struct judge *j, const struct change *change, const struct ch
 	return 0;
 }
 
+/*
+ * Compares for how long threads were blocked in a function, for a reason: for each second of the
+ * service's CPU time, as the measures of waiting. It needs no scale: more of one wait makes others
+ * no shorter. Only of blocks in which waits were recorded.
+ */
+static int compare_waits(struct judge *j, const struct change *change,
+			 const struct changes_function *f, const struct side *sides)
+{
+	const struct changes_block *blocks = j->c->data->blocks;
+	struct share s[CHANGE_SIDES];
+	double variance, freedom, p;
+
+	for (int k = 0; k < CHANGE_SIDES; k++) {
+		double of[MOST_PARTS + 1] = { 0 }, all[MOST_PARTS + 1];
+		size_t count = 0;
+
+		for (size_t i = 0; i < f->cells.count; i++) {
+			const struct changes_block *b = &blocks[f->cells.cells[i].block];
+
+			if (b->waits_ns == b->recorded_ns)
+				of[sides[k].parts[f->cells.cells[i].block]] +=
+					(double)f->cells.cells[i].total;
+		}
+		for (size_t i = 1; i <= sides[k].count; i++)
+			if (sides[k].with_waits[i] > 0) {
+				of[count] = of[i];
+				all[count++] = sides[k].with_waits[i];
+			}
+		if (count < LEAST_PARTS)
+			return 0;
+		s[k] = ratio_of(of, all, count);
+		/* What was waited is known exactly; CPU time by ticks is not. */
+		s[k].variance = fmax(s[k].variance, s[k].share * s[k].share / sides[k].ticks);
+	}
+	share_variances(s, sides);
+	p = difference_p(s, 1, 0, &variance, &freedom);
+	if (!(variance > 0))
+		return 0;
+	return array_add(j->candidates, j->count, j->room,
+			 (struct candidate){
+				 .change = change - j->c->changes,
+				 .function = f,
+				 .lasting = s[AFTER].last - s[BEFORE].share,
+				 .row = {
+					 .function = f->function,
+					 .image = f->image,
+					 .reason = f->reason,
+					 .percent = { s[BEFORE].share * 100, s[AFTER].share * 100 },
+					 .difference = (s[AFTER].share - s[BEFORE].share) * 100,
+					 .error = sqrt(variance) * chance_t_95(freedom) * 100,
+					 .p = p,
+				 },
+			 });
+}
+
 /* --- Spans, and what may be compared in them --- */
 
 /*
@@ -654,8 +703,8 @@ static void note_completeness(const struct judge *j, struct change *change,
 		change->spans[k].named_percent = 100 - nameless[k] * 100;
 		change->spans[k].lost_percent = lost[k] * 100;
 	}
-	change->stacks_differ = fabs(cut[AFTER] - cut[BEFORE]) >= least;
-	change->all_names_differ = fabs(nameless[AFTER] - nameless[BEFORE]) >= least;
+	change->stacks_differ = !j->c->by && fabs(cut[AFTER] - cut[BEFORE]) >= least;
+	change->all_names_differ = !j->c->by && fabs(nameless[AFTER] - nameless[BEFORE]) >= least;
 	change->lost_differ = fabs(lost[AFTER] - lost[BEFORE]) >= least;
 }
 
@@ -673,17 +722,10 @@ static double requests_of(const struct changes_metric *m, const struct changes_b
 	/* Of what overlaps the block, none began earlier. */
 	uint64_t first_ns = b->start_ns > INCREASE_NS ? b->start_ns - INCREASE_NS : 0;
 	uint64_t covered_ns = 0, end_ns = b->start_ns;
-	size_t low = 0, high = m->count;
 	double count = 0;
+	size_t low;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->list[middle].since_ns < first_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	FIND_FIRST(low, 0, m->count, m->list[low].since_ns < first_ns);
 	for (; low < m->count && m->list[low].since_ns < b->limit_ns; low++) {
 		const struct changes_increase *i = &m->list[low];
 		uint64_t since_ns = i->since_ns > b->start_ns ? i->since_ns : b->start_ns;
@@ -932,7 +974,9 @@ static int compare_change(struct judge *j, size_t number)
 		return 0;
 	change->outcome = CHANGE_NONE;
 	note_completeness(j, change, sides);
-	exclude(j, number, sides);
+	memset(j->excluded, 0, service->count * sizeof(*j->excluded));
+	if (!j->c->by)
+		exclude(j, number, sides);
 	measure_change(j, change, sides);
 	err = find_scale(j, change, sides, &scale, error);
 	for (size_t i = 0; i < service->count && !err; i++) {
@@ -945,6 +989,10 @@ static int compare_change(struct judge *j, size_t number)
 		if (!err && !change->stacks_differ && calls(f))
 			err = compare(j, change, f, true, sides, scale, *error);
 	}
+	for (size_t i = 0; i < service->wait_count && !err; i++)
+		err = compare_waits(j, change,
+				    &d->functions[d->order[service->first + service->count + i]],
+				    sides);
 	for (size_t i = first; i < j->count && !err; i++)
 		if (j->candidates[i].caller && !j->candidates[i].compared)
 			err = compare_siblings(j, change, &j->candidates[i]);
@@ -1003,15 +1051,10 @@ static int correct_all(struct judge *j)
 	return 0;
 }
 
-static int compare_rows(const void *one, const void *other)
-{
-	const struct change_row *a = one, *b = other;
-
-	return (a->difference < b->difference) - (a->difference > b->difference)
-		       ?: a->total - b->total
-		       ?: strcmp(a->function ?: "", b->function ?: "")
-		       ?: strcmp(a->image, b->image);
-}
+ORDER(compare_rows, struct change_row,
+      MOST(difference) ?: LEAST(total) ?: strcmp(a->function ?: "", b->function ?: "")
+                       ?: strcmp(a->image, b->image)
+                       ?: strcmp(a->reason ?: "", b->reason ?: ""))
 
 /* What functions cost more, and what they cost less. */
 struct balance {
@@ -1123,7 +1166,7 @@ static int conclude(struct judge *j, uint32_t number)
 {
 	struct change *change = &j->c->changes[number];
 	struct balance balance = { 0 };
-	size_t rows = 0, first = first_candidate(j, number);
+	size_t rows = 0, waits = 0, first = first_candidate(j, number);
 	size_t end = j->ends[number - j->first_change];
 	double scale_error = j->scale_errors[number - j->first_change];
 
@@ -1132,11 +1175,15 @@ static int conclude(struct judge *j, uint32_t number)
 		const struct change_row *row = &candidate->row;
 		double amount = fabs(row->difference);
 
-		change->compared++;
+		*(row->reason ? &change->waits_compared : &change->compared) += 1;
 		if (row->p > CHANCE_LEVEL || candidate->lasting * 100 / row->difference < 0.5)
 			continue;
 		candidate->differs =
 			amount >= j->o->least_percent && (row->total || !candidate->alike);
+		if (row->reason) {
+			waits += candidate->differs;
+			continue;
+		}
 		rows += candidate->differs;
 		/* Callers have what they call in their totals, so these do not add up. */
 		if (!row->total && !candidate->alike) {
@@ -1170,8 +1217,11 @@ static int conclude(struct judge *j, uint32_t number)
 			change->outcome = outcome(&balance, j->o->least_percent, scale_error);
 		}
 		change->cost = balance.more - balance.less;
-		if (change->outcome == CHANGE_NONE)
+		/* More of a label's time may be more requests: how many there were is unknown. */
+		if (change->outcome == CHANGE_NONE || j->c->by) {
 			change->outcome = CHANGE_MIXTURE;
+			change->cost = j->c->by ? 0 : change->cost;
+		}
 	}
 	/* Requests of another mixture cost more or less, too. */
 	if (change->measures[MEASURE_PER_REQUEST].differs && change->outcome != CHANGE_MIXTURE) {
@@ -1182,18 +1232,23 @@ static int conclude(struct judge *j, uint32_t number)
 		change->outcome = m->difference > 0 ? CHANGE_WORSE : CHANGE_BETTER;
 	}
 	/* Blocked is also who has nothing to do, so this follows the load. */
-	if (change->outcome == CHANGE_NONE &&
-	    (change->measures[MEASURE_WAITED].differs || change->measures[MEASURE_DELAY].differs))
+	if (change->outcome == CHANGE_NONE && (waits || change->measures[MEASURE_WAITED].differs ||
+					       change->measures[MEASURE_DELAY].differs))
 		change->outcome = CHANGE_WAITS;
-	if (!rows)
-		return 0;
-	change->rows = calloc(rows, sizeof(*change->rows));
-	if (!change->rows)
+	change->rows = calloc(rows + 1, sizeof(*change->rows));
+	change->waits = calloc(waits + 1, sizeof(*change->waits));
+	if (!change->rows || !change->waits)
 		return -ENOMEM;
-	for (size_t i = first; i < end; i++)
-		if (j->candidates[i].differs)
-			change->rows[change->row_count++] = j->candidates[i].row;
+	for (size_t i = first; i < end; i++) {
+		const struct change_row *row = &j->candidates[i].row;
+
+		if (j->candidates[i].differs && row->reason)
+			change->waits[change->wait_count++] = *row;
+		else if (j->candidates[i].differs)
+			change->rows[change->row_count++] = *row;
+	}
 	qsort(change->rows, change->row_count, sizeof(*change->rows), compare_rows);
+	qsort(change->waits, change->wait_count, sizeof(*change->waits), compare_rows);
 	return 0;
 }
 

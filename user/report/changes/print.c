@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -78,17 +77,10 @@ static void print_builds(const struct change_image *image, FILE *out)
 		fprintf(out, " (%.8s, before %.8s)", image->builds[AFTER], image->builds[BEFORE]);
 		return;
 	}
-	fputs(" (", out);
-	text_print(after->name, out);
-	putc(' ', out);
-	text_print(after->version, out);
-	fputs(", before ", out);
-	if (strcmp(before->name, after->name) != 0) {
-		text_print(before->name, out);
-		putc(' ', out);
-	}
-	text_print(before->version, out);
-	putc(')', out);
+	text_printf(out, " (%s %s, before ", after->name, after->version);
+	if (strcmp(before->name, after->name) != 0)
+		text_printf(out, "%s ", before->name);
+	text_printf(out, "%s)", before->version);
 }
 
 /* web.service [of user] on host one, 2026-11-27 14:03 to 14:05: a new build of server, restarted */
@@ -96,22 +88,15 @@ static void print_head(const struct change *change, FILE *out)
 {
 	const char *separator = ": ";
 
-	if (change->container)
-		fputs("container ", out);
-	text_print(change->service, out);
-	if (change->user) {
-		fputs(" of ", out);
-		text_print(change->user, out);
-	}
-	fputs(" on host ", out);
-	text_print(change->host, out);
-	fputs(", ", out);
+	text_printf(out, "%s%s", change->container ? "container " : "", change->service);
+	if (change->user)
+		text_printf(out, " of %s", change->user);
+	text_printf(out, " on host %s, ", change->host);
 	print_interval(change->begin_ns, change->end_ns, out);
 	for (size_t i = 0; i < change->image_count && i < MOST_IMAGES; i++) {
 		const struct change_image *image = &change->images[i];
 
-		fprintf(out, "%s", i ? ", " : ": a new build of ");
-		text_print(image->name, out);
+		text_printf(out, "%s%s", i ? ", " : ": a new build of ", image->name);
 		print_builds(image, out);
 		separator = ", ";
 	}
@@ -136,7 +121,8 @@ static void print_span(const char *name, const struct change_span *span, FILE *o
 	fprintf(out, ", %s CPUs", text);
 }
 
-static void print_outcome(const struct change *change, FILE *out)
+/* by: the label by which rows are, or NULL. */
+static void print_outcome(const struct change *change, const struct row_view *by, FILE *out)
 {
 	char cost[TEXT_PERCENT_SIZE];
 
@@ -146,16 +132,33 @@ static void print_outcome(const struct change *change, FILE *out)
 		fputs("  nothing is compared: too little was recorded before or after it\n", out);
 		return;
 	case CHANGE_NONE:
-		fprintf(out, "  " CHANCE_NOTHING ", of %zu functions and callers\n",
-			change->compared);
+		fprintf(out, "  " CHANCE_NOTHING ", of %zu %s", change->compared,
+			by ? by->plural : "functions and callers");
+		if (change->waits_compared)
+			fprintf(out, ", and of %zu waits", change->waits_compared);
+		fputc('\n', out);
 		return;
 	case CHANGE_WAITS:
-		fputs("  nothing got worse by itself: what differs is how long it was runnable, or "
-		      "its\n"
-		      "  delay to others, which also depends on what else runs\n",
-		      out);
+		if (change->wait_count)
+			fputs("  nothing got worse by itself: what differs is for how long it was "
+			      "blocked, which also\n"
+			      "  depends on others\n",
+			      out);
+		else
+			fputs("  nothing got worse by itself: what differs is how long it was "
+			      "runnable, or its\n"
+			      "  delay to others, which also depends on what else runs\n",
+			      out);
 		return;
 	case CHANGE_MIXTURE:
+		if (by) {
+			fprintf(out,
+				"  nothing got worse by itself: of these %s there are more, or "
+				"fewer, or each takes\n"
+				"  another time\n",
+				by->plural);
+			return;
+		}
 		fputs("  nothing got worse by itself: these differ with all that they call, as "
 		      "when more is\n"
 		      "  asked of them\n",
@@ -206,16 +209,35 @@ static void print_incomplete(const struct change *change, FILE *out)
 
 /* --- The table --- */
 
+struct change_rows {
+	const struct change_row *rows;
+	size_t count;
+	const struct row_view *by; /* the label by which they are, or NULL */
+};
+
+static void name_columns(struct columns *c, const struct change_rows *rows, size_t number)
+{
+	const struct change_row *row = &rows->rows[number];
+	const unsigned int names = COLUMN_NAMES | COLUMN_TEXT;
+
+	COLUMN(c, rows->by ? rows->by->name : "function", "name", names,
+	       row->function
+		       ?: c->json ? NULL
+				  : row_unknown);
+	if (!rows->by)
+		COLUMN(c, "image", "image", names, row->image);
+}
+
 static void change_columns(struct columns *c, const void *view, size_t number)
 {
-	const struct change_row *row = &((const struct change *)view)->rows[number];
-	const unsigned int names = COLUMN_NAMES | COLUMN_TEXT,
-			   decimals = 2 | COLUMN_JSON_DECIMALS(3);
+	const struct change_rows *rows = view;
+	const struct change_row *row = &rows->rows[number];
+	const unsigned int decimals = 2 | COLUMN_JSON_DECIMALS(3);
 
 	LOOKS(c, .hot = row->difference > 0);
-	COLUMN(c, "what", NULL, names, row->total ? "total" : "self");
-	COLUMN(c, "function", "name", names, row->function ?: c->json ? NULL : row_unknown);
-	COLUMN(c, "image", "image", names, row->image);
+	if (!rows->by)
+		COLUMN(c, "what", NULL, COLUMN_NAMES | COLUMN_TEXT, row->total ? "total" : "self");
+	name_columns(c, rows, number);
 	COLUMN(c, NULL, "amount", 0, row->total ? "total" : "self");
 	COLUMN(c, "before%", "before_percent", decimals, row->percent[BEFORE]);
 	COLUMN(c, "after%", "after_percent", decimals, row->percent[AFTER]);
@@ -224,19 +246,32 @@ static void change_columns(struct columns *c, const void *view, size_t number)
 	COLUMN(c, NULL, "p", 6, row->p);
 }
 
-static int print_rows(const struct change *change, const struct report_table_options *o, FILE *out)
+/* In ms for each second of CPU time. */
+static void wait_columns(struct columns *c, const void *view, size_t number)
 {
-	struct table t = {
-		.describe = change_columns,
-		.row_count = report_rows(o, change->row_count),
-		.context = change,
-		.width = o->width,
-		.color = o->color,
-	};
-	int err = t.row_count ? table_print(&t, out) : 0;
+	const struct change_rows *rows = view;
+	const struct change_row *row = &rows->rows[number];
+	const unsigned int decimals = 2 | COLUMN_JSON_DECIMALS(3);
 
-	if (!err && t.row_count < change->row_count)
-		fprintf(out, "... %zu more\n", change->row_count - t.row_count);
+	LOOKS(c, .hot = row->difference > 0);
+	COLUMN(c, "reason", "reason", COLUMN_NAMES | COLUMN_TEXT, row->reason);
+	name_columns(c, rows, number);
+	COLUMN(c, "before ms/s", "before_ms_per_cpu_s", decimals, row->percent[BEFORE] * 10);
+	COLUMN(c, "after ms/s", "after_ms_per_cpu_s", decimals, row->percent[AFTER] * 10);
+	COLUMN(c, "diff", "difference", decimals | COLUMN_SIGNED | COLUMN_HOT,
+	       row->difference * 10);
+	COLUMN(c, "+/-", "error", decimals, row->error * 10);
+	COLUMN(c, NULL, "p", 6, row->p);
+}
+
+static int print_rows(const struct change_rows *rows, columns_function *describe,
+		      const struct report_table_options *o, FILE *out)
+{
+	size_t shown = report_rows(o, rows->count);
+	int err = shown ? table_print(describe, rows, shown, o->width, o->color, out) : 0;
+
+	if (!err && shown < rows->count)
+		fprintf(out, "... %zu more\n", rows->count - shown);
 	return err;
 }
 
@@ -282,12 +317,6 @@ static int print_measures(const struct change *change, const struct report_table
 			  FILE *out)
 {
 	struct measure_rows rows = { .change = change };
-	struct table t = {
-		.describe = measure_columns,
-		.context = &rows,
-		.width = o->width,
-		.color = o->color,
-	};
 
 	for (int i = 0; i < CHANGE_MEASURES; i++) {
 		const struct change_measure *m = &change->measures[i];
@@ -305,12 +334,12 @@ static int print_measures(const struct change *change, const struct report_table
 		snprintf(text, MEASURE_TEXT_SIZE, "%s; elsewhere %s, then %s",
 			 measure_texts[i].title, others[BEFORE], others[AFTER]);
 	}
-	t.row_count = rows.count;
 	if (change->metric && change->outcome != CHANGE_TOO_EARLY &&
 	    !change->measures[MEASURE_PER_REQUEST].known)
 		fputs("  requests are not compared: the metric covers too little of this time\n",
 		      out);
-	return t.row_count ? table_print(&t, out) : 0;
+	return rows.count ? table_print(measure_columns, &rows, rows.count, o->width, o->color, out)
+			  : 0;
 }
 
 int changes_print(const struct changes *c, const struct report_table_options *o, FILE *out)
@@ -319,6 +348,8 @@ int changes_print(const struct changes *c, const struct report_table_options *o,
 
 	for (size_t i = 0; i < c->count && !err; i++) {
 		const struct change *change = &c->changes[i];
+		const struct change_rows rows = { change->rows, change->row_count, c->by };
+		const struct change_rows waits = { change->waits, change->wait_count, c->by };
 
 		if (i)
 			fputc('\n', out);
@@ -326,10 +357,11 @@ int changes_print(const struct changes *c, const struct report_table_options *o,
 		print_span("before", &change->spans[BEFORE], out);
 		print_span("after", &change->spans[AFTER], out);
 		fputc('\n', out);
-		print_outcome(change, out);
+		print_outcome(change, c->by, out);
 		print_incomplete(change, out);
 		err = print_measures(change, o, out);
-		err = err ?: print_rows(change, o, out);
+		err = err ?: print_rows(&rows, change_columns, o, out);
+		err = err ?: print_rows(&waits, wait_columns, o, out);
 	}
 	return err;
 }
@@ -394,13 +426,27 @@ static struct json_object *not_compared_object(const struct change *change)
 	return list;
 }
 
-static struct json_object *change_object(const struct change *change,
+/* Adds rows as a list, and how many are left out. */
+static void add_rows(struct json_object **object, const char *name, const char *omitted,
+		     const struct change_rows *rows, columns_function *describe,
+		     const struct report_table_options *o)
+{
+	struct json_object *list = json_object_new_array();
+	size_t shown = report_rows(o, rows->count);
+
+	for (size_t i = 0; i < shown; i++)
+		json_append(&list, columns_json(describe, rows, i));
+	json_add(object, name, list);
+	json_add_number(object, omitted, rows->count - shown);
+}
+
+static struct json_object *change_object(const struct change *change, const struct row_view *by,
 					 const struct report_table_options *o)
 {
 	struct json_object *object = json_object_new_object();
-	struct json_object *images = json_object_new_array(), *rows = json_object_new_array();
-	struct json_object *measures = json_object_new_array();
-	size_t shown = report_rows(o, change->row_count);
+	struct json_object *images = json_object_new_array(), *measures = json_object_new_array();
+	const struct change_rows rows = { change->rows, change->row_count, by };
+	const struct change_rows waits = { change->waits, change->wait_count, by };
 
 	json_add_text(&object, "host", change->host);
 	json_add_text(&object, change->container ? "container" : "unit", change->service);
@@ -434,10 +480,9 @@ static struct json_object *change_object(const struct change *change,
 	}
 	json_add(&object, "measures", measures);
 	json_add(&object, "compared", json_object_new_uint64(change->compared));
-	for (size_t i = 0; i < shown; i++)
-		json_append(&rows, columns_json(change_columns, change, i));
-	json_add(&object, "rows", rows);
-	json_add_number(&object, "left_out", change->row_count - shown);
+	add_rows(&object, "rows", "omitted", &rows, change_columns, o);
+	json_add(&object, "waits_compared", json_object_new_uint64(change->waits_compared));
+	add_rows(&object, "waits", "waits_omitted", &waits, wait_columns, o);
 	return object;
 }
 
@@ -447,9 +492,11 @@ int changes_json(const struct changes *c, const struct report_table_options *o, 
 
 	json_begin(&w, out);
 	json_member(&w, "outcome", json_text(outcomes[changes_outcome(c)]));
+	if (c->by)
+		json_member(&w, "by", json_text(c->by->name));
 	json_begin_list(&w, "changes");
 	for (size_t i = 0; i < c->count && !w.err; i++)
-		json_element(&w, change_object(&c->changes[i], o));
+		json_element(&w, change_object(&c->changes[i], c->by, o));
 	json_end_list(&w);
 	return json_end(&w);
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff/wait_rows.h"
+#include "profile/thread_state.h"
+#include "util/order.h"
+#include "util/sum.h"
 
 static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
 
@@ -152,13 +154,8 @@ static int find_significant(struct comparison *c, const struct profile_meaning *
 	return 0;
 }
 
-static int compare_effects(const void *one, const void *other)
-{
-	const struct compared *a = one, *b = other;
-	double x = fabs(a->difference), y = fabs(b->difference);
-
-	return (x < y) - (x > y) ?: rows_compare(a->row, b->row);
-}
+ORDER(compare_effects, struct compared,
+      COMPARE(fabs(b->difference), fabs(a->difference)) ?: rows_compare(a->row, b->row))
 
 bool comparison_is_of_times(const struct comparison *c)
 {
@@ -206,14 +203,12 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		if (c->amount == AMOUNT_RATE && !c->profiles[side]->duration_ns) {
 			error_set(e, 0, "the %s profile does not hold how long it was recorded",
 				  side_names[side]);
-			error_hint(e, "--normalize share compares their shares");
-			return -EINVAL;
+			return error_hint(e, "--normalize share compares their shares");
 		}
 		if (c->amount != AMOUNT_SHARE && !(meanings[side].seconds > 0)) {
 			error_set(e, 0, "the %s profile does not hold the time of its counts",
 				  side_names[side]);
-			error_hint(e, "--normalize share compares their shares");
-			return -EINVAL;
+			return error_hint(e, "--normalize share compares their shares");
 		}
 		if (o->significant && !(meanings[side].samples > 0) && !is_of_waits(c))
 			return error_set(e, 0,
@@ -239,4 +234,96 @@ void comparison_free(struct comparison *c)
 	rows_free(&c->rows);
 	free(c->compared);
 	*c = (struct comparison){ 0 };
+}
+
+/* --- Rows of waits --- */
+
+#define COUNTS	SIDES
+#define SQUARES (2 * SIDES)
+
+/* Squares are of microseconds: those of nanoseconds would not fit. */
+static int64_t square(uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+
+	return us < INT32_MAX ? (int64_t)(us * us) : INT64_MAX;
+}
+
+/* Sets counts and squares of each sample. Returns 0 or -ENOMEM. */
+static int count_waits(const struct profile *p, size_t wall, int64_t *counts, int64_t *squares)
+{
+	int64_t *rest = calloc(p->sample_count + 1, sizeof(*rest));
+
+	if (!rest)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const int64_t *values = &p->values[i * p->value_type_count];
+		const int64_t ticks = values[PROFILE_SAMPLES];
+
+		rest[i] = values[wall];
+		if (profile_state_function(p, &p->samples[i]) || ticks <= 0)
+			continue;
+		counts[i] = ticks;
+		squares[i] = square(rest[i] / ticks);
+		squares[i] = squares[i] < INT64_MAX / ticks ? squares[i] * ticks : INT64_MAX;
+		rest[i] = 0;
+	}
+	for (size_t i = 0; i < p->waits.count; i++) {
+		const struct timed_wait *wait = &p->waits.waits[i];
+
+		counts[wait->sample]++;
+		add_i64(&squares[wait->sample], square(wait->length_ns));
+		rest[wait->sample] -= (int64_t)wait->length_ns;
+	}
+	for (size_t i = 0; i < p->sample_count; i++) {
+		if (rest[i] <= 0)
+			continue;
+		counts[i]++;
+		add_i64(&squares[i], square(rest[i]));
+	}
+	free(rest);
+	return 0;
+}
+
+int wait_rows_add(struct rows *rows, const struct profile *p, const struct rows_options *o,
+		  enum comparison_side side)
+{
+	const size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
+	int64_t *counts = calloc(p->sample_count + 1, sizeof(*counts));
+	int64_t *squares = calloc(p->sample_count + 1, sizeof(*squares));
+	struct rows_options weighed = *o;
+	int err = counts && squares ? count_waits(p, wall, counts, squares) : -ENOMEM;
+
+	err = err ?: rows_add(rows, p, o, wall, side);
+	weighed.weights = counts;
+	err = err ?: rows_add(rows, p, &weighed, wall, COUNTS + side);
+	weighed.weights = squares;
+	err = err ?: rows_add(rows, p, &weighed, wall, SQUARES + side);
+	free(counts);
+	free(squares);
+	return err;
+}
+
+uint64_t wait_rows_count(const struct row *row, enum comparison_side side)
+{
+	return row->counts[COUNTS + side].self;
+}
+
+struct chance wait_rows_chance(const struct row *row, bool by_total, const double exposure[SIDES])
+{
+	struct chance_times sides[SIDES];
+
+	for (int side = 0; side < SIDES; side++) {
+		const struct callgraph_cost *sum = &row->counts[side];
+		const struct callgraph_cost *count = &row->counts[COUNTS + side];
+		const struct callgraph_cost *squares = &row->counts[SQUARES + side];
+
+		sides[side] = (struct chance_times){
+			.sum = (double)(by_total ? sum->total : sum->self) / 1e3,
+			.squares = (double)(by_total ? squares->total : squares->self),
+			.count = by_total ? count->total : count->self,
+			.exposure = exposure[side],
+		};
+	}
+	return chance_of_times(sides);
 }

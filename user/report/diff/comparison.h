@@ -9,6 +9,7 @@
 #include "report/chance.h"
 #include "report/rows.h"
 #include "util/error.h"
+#include "report/report.h"
 
 /* Compares two profiles row by row: what changed, by how much, and whether by more than chance. */
 
@@ -79,5 +80,50 @@ int64_t comparison_value(const struct comparison *c, const struct row *row,
 
 /* The time in seconds that a side's samples stand for; 0: unknown. */
 double comparison_seconds(const struct comparison *c, enum comparison_side side);
+
+/* Rows of wall time of two profiles, with what chance needs to know of their waits. */
+
+/* The columns: of each side the time, then how many waits it is of, and the sum of their squares.
+ */
+#define WAIT_ROWS_COLUMNS (3 * SIDES)
+
+/*
+ * Adds the wall time of a side, which has that value, to rows of WAIT_ROWS_COLUMNS columns. Ticks
+ * on a CPU count as so many times of their period; time of which it is unknown when it was, as one
+ * wait. Returns 0 or -ENOMEM.
+ */
+int wait_rows_add(struct rows *rows, const struct profile *p, const struct rows_options *o,
+		  enum comparison_side side);
+
+/* How many waits a row has. */
+uint64_t wait_rows_count(const struct row *row, enum comparison_side side);
+
+/* Of what a row has as self, or as total. exposure: of each side, what its time is a part of. */
+struct chance wait_rows_chance(const struct row *row, bool by_total, const double exposure[SIDES]);
+
+/*
+ * Prints two profiles side by side, the largest difference first: samples in each; their share of
+ * all and its difference in percentage points, or their time in seconds and its difference, or
+ * that in a second of the recording, in milliseconds;
+ * the normalised range, |old - new| / (|old| + |new|) of these shares or times; and the
+ * significance. Samples are those of each row's self, or of its total. options->rows has no effect.
+ *
+ *     old  old%  new  new%  diff  range%  p  function  image
+ *     old  old s  new  new s  diff s  range%  p  function  image
+ *     old  old ms/s  new  new ms/s  diff ms/s  range%  p  function  image
+ *
+ * p begins with `~` if it is above 0.05, and is `~` alone if there are too few samples for a test.
+ * The column is omitted if a profile counts no samples. Narrow terminals omit range%.
+ */
+int report_diff(const struct comparison *c, const struct report_table_options *options, FILE *out);
+int report_diff_json(const struct comparison *c, const struct report_table_options *options,
+		     FILE *out);
+
+/*
+ * Prints up to five lines, begun by `prefix`: the profiles, what is compared, and how many rows
+ * really differ.
+ */
+void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
+			 FILE *out);
 
 #endif

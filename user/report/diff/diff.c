@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/diff/diff.h"
+#include "report/diff/comparison.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "report/json_writer.h"
-#include "report/row_fields.h"
+#include "report/rows.h"
 #include "report/text.h"
 
 /* Terminals with fewer columns have no range%, which few need. */
 #define NARROW 100
+
+/* Bound: pace. */
+#define LARGEST_COLUMNS 24 /* of a name in the last line */
 
 struct diff {
 	const struct comparison *c;
@@ -75,18 +78,12 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 		.is_of_times = comparison_is_of_times(c),
 		.is_narrow = o->width && o->width < NARROW,
 	};
-	struct table t = {
-		.describe = diff_columns,
-		.row_count = report_rows(o, c->count),
-		.context = &d,
-		.width = o->width,
-		.color = o->color,
-	};
-	int err = table_print(&t, out);
+	size_t shown = report_rows(o, c->count);
+	int err = table_print(diff_columns, &d, shown, o->width, o->color, out);
 
 	if (err)
 		return err;
-	row_print_more(c->rows.view, c->count - t.row_count, "", out);
+	row_print_more(c->rows.view, c->count - shown, "", out);
 	row_print_more(c->rows.view, c->omitted, ", not significant", out);
 	return 0;
 }
@@ -98,19 +95,15 @@ static void print_side(const struct comparison *c, enum comparison_side side, co
 	char *counted = rows_title(p, profile_value(p, c->value));
 
 	fprintf(out, "%s%s: ", prefix, side == OLD ? "old" : "new");
-	text_print(name, out);
-	if (comparison_is_of_times(c)) {
-		fprintf(out, ": %.3f s of ", (double)profile_total(p, c->value) / 1e9);
-		text_print(p->value_types[profile_value(p, c->value)].type, out);
-		fputs(" time", out);
-	} else {
-		fprintf(out, ": %" PRId64 " ", profile_total(p, c->value));
-		text_print(counted ?: "", out);
-	}
-	if (p->event[0] && counted && strcmp(p->event, counted) != 0) {
-		fputs(comparison_is_of_times(c) ? "; " : " of ", out);
-		text_print(p->event, out);
-	}
+	if (comparison_is_of_times(c))
+		text_printf(out, "%s: %.3f s of %s time", name,
+			    (double)profile_total(p, c->value) / 1e9,
+			    p->value_types[profile_value(p, c->value)].type);
+	else
+		text_printf(out, "%s: %" PRId64 " %s", name, profile_total(p, c->value),
+			    counted ?: "");
+	if (p->event[0] && counted && strcmp(p->event, counted) != 0)
+		text_printf(out, "%s%s", comparison_is_of_times(c) ? "; " : " of ", p->event);
 	if (profile_tick_ns(p))
 		fprintf(out, ", %.4g Hz", 1e9 / (double)profile_tick_ns(p));
 	if (p->all_cpu_ns)
@@ -124,6 +117,40 @@ static void print_side(const struct comparison *c, enum comparison_side side, co
 		fprintf(out, " in %.2f s", (double)p->duration_ns / 1e9);
 	fputc('\n', out);
 	free(counted);
+}
+
+/* Prints "more: f +34.81, ...; less: g -25.04, ...": of each up to three that differ. */
+static void print_largest(const struct comparison *c, const char *prefix, FILE *out)
+{
+	static const char *const units[] = {
+		[AMOUNT_SHARE] = "",
+		[AMOUNT_TIME] = " s",
+		[AMOUNT_RATE] = " ms/s",
+	};
+	char buffer[TABLE_CELL_SIZE];
+	const char *gap = prefix;
+
+	for (int less = 0; less < 2; less++) {
+		int shown = 0;
+
+		for (size_t i = 0; i < c->count && shown < 3; i++) {
+			const struct compared *row = &c->compared[i];
+
+			if (row->chance.p > CHANCE_LEVEL || (row->difference < 0) != less)
+				continue;
+			if (!shown++)
+				fprintf(out, "%s%s: ", gap, less ? "less" : "more");
+			else
+				fputs(", ", out);
+			text_print_in(row->row->name
+					      ?: row_first_text(c->rows.view, row->row, buffer),
+				      LARGEST_COLUMNS, out);
+			fprintf(out, " %+.*f%s", c->amount == AMOUNT_SHARE ? 2 : 3, row->difference,
+				units[c->amount]);
+			gap = "; ";
+		}
+	}
+	fputs(gap == prefix ? "" : "\n", out);
 }
 
 void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
@@ -168,6 +195,7 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 		return;
 	fputs(prefix, out);
 	chance_print(c->significant, all, row_view_noun(c->rows.view, all), out);
+	print_largest(c, prefix, out);
 }
 
 /* Adds the time that the samples of a side stand for, and how long it was recorded. */
@@ -202,10 +230,7 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 	json_member(&w, "by", json_text(c->rows.view->name));
 	json_member(&w, "normalize", json_text(names[c->amount]));
 	json_member(&w, "amount", json_text(c->rows.by_total ? "total" : "self"));
-	json_begin_list(&w, "rows");
-	for (size_t i = 0; i < shown && !w.err; i++)
-		json_element(&w, columns_json(diff_columns, &d, i));
-	json_end_list(&w);
-	json_member_number(&w, "left_out", omitted);
+	columns_list(&w, "rows", diff_columns, &d, shown);
+	json_member_number(&w, "omitted", omitted);
 	return json_end(&w);
 }

@@ -5,12 +5,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/thread_state.h"
-#include "report/diff/wait_rows.h"
 #include "report/json_writer.h"
-#include "report/row_fields.h"
+#include "report/rows.h"
 #include "report/text.h"
 #include "util/array.h"
 
@@ -256,13 +254,7 @@ int moment_print(const struct moment *m, const char *name_of_other,
 {
 	char title[TABLE_CELL_SIZE];
 	const struct moment_table shown = { m, title };
-	struct table t = {
-		.describe = difference_columns,
-		.row_count = report_rows(o, m->count),
-		.context = &shown,
-		.width = o->width,
-		.color = o->color,
-	};
+	size_t rows = report_rows(o, m->count);
 	int err;
 
 	if (!m->count) {
@@ -270,9 +262,9 @@ int moment_print(const struct moment *m, const char *name_of_other,
 		return 0;
 	}
 	snprintf(title, sizeof(title), "%s%%", name_of_other);
-	err = table_print(&t, out);
-	if (!err && t.row_count < m->count)
-		fprintf(out, "... %zu more\n", m->count - t.row_count);
+	err = table_print(difference_columns, &shown, rows, o->width, o->color, out);
+	if (!err && rows < m->count)
+		fprintf(out, "... %zu more\n", m->count - rows);
 	return err;
 }
 
@@ -293,11 +285,8 @@ int moment_json(const struct moment *m, const struct report_table_options *o, FI
 		json_member(&w, side == NEW ? "moment" : "other", object);
 	}
 	json_member(&w, "tested", json_object_new_uint64(m->tested));
-	json_begin_list(&w, "rows");
-	for (size_t i = 0; i < shown && !w.err; i++)
-		json_element(&w, columns_json(difference_columns, &t, i));
-	json_end_list(&w);
-	json_member_number(&w, "left_out", m->count - shown);
+	columns_list(&w, "rows", difference_columns, &t, shown);
+	json_member_number(&w, "omitted", m->count - shown);
 	return json_end(&w);
 }
 

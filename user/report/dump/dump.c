@@ -36,55 +36,44 @@ static void dump_values(const struct profile *p, const int64_t *row, FILE *out)
 
 static void dump_string(const char *key, const char *value, FILE *out)
 {
-	if (!value || !value[0])
-		return;
-	fprintf(out, "%s ", key);
-	text_print(value, out);
-	fputc('\n', out);
+	if (value && *value)
+		text_printf(out, "%s %s\n", key, value);
 }
 
-static void dump_number(const char *key, uint64_t value, FILE *out)
+/* Unless it is 0. */
+static void dump_known(const char *key, uint64_t value, FILE *out)
 {
-	fprintf(out, "%s %" PRIu64 "\n", key, value);
+	if (value)
+		fprintf(out, "%s %" PRIu64 "\n", key, value);
 }
 
 static void dump_totals(const struct profile *p, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
 
-	if (p->all_samples)
-		dump_number("all_samples", p->all_samples, out);
-	if (p->all_cpu_ns)
-		dump_number("all_cpu_ns", p->all_cpu_ns, out);
-	if (p->all_duration_ns)
-		dump_number("all_duration_ns", p->all_duration_ns, out);
+	dump_known("all_samples", p->all_samples, out);
+	dump_known("all_cpu_ns", p->all_cpu_ns, out);
+	dump_known("all_duration_ns", p->all_duration_ns, out);
 	if (!t->known)
 		return;
 	for (int i = 0; i < ACCOUNT_COUNT; i++)
 		if (t->account.values[i] ||
 		    (account_counters[i].zero && !account_counters[i].group))
-			dump_number(account_counters[i].name, t->account.values[i], out);
-	for (size_t i = 0; i < t->lost_count; i++) {
-		fputs("lost ", out);
-		text_print(t->lost[i].cause, out);
-		fprintf(out, " %" PRIu64 "\n", t->lost[i].count);
-	}
-	for (size_t i = 0; i < t->stack_end_count; i++) {
-		fprintf(out, "stack_end %s %" PRIu64 " ", t->stack_ends[i].cause,
-			t->stack_ends[i].count);
-		text_print(t->stack_ends[i].image, out);
-		fputc('\n', out);
-	}
+			fprintf(out, "%s %" PRIu64 "\n", account_counters[i].name,
+				t->account.values[i]);
+	for (size_t i = 0; i < t->lost_count; i++)
+		text_printf(out, "lost %s %" PRIu64 "\n", t->lost[i].cause, t->lost[i].count);
+	for (size_t i = 0; i < t->stack_end_count; i++)
+		text_printf(out, "stack_end %s %" PRIu64 " %s\n", t->stack_ends[i].cause,
+			    t->stack_ends[i].count, t->stack_ends[i].image);
 	for (size_t i = 0; i < t->throttled_count; i++) {
 		const struct profile_throttled *g = &t->throttled[i];
 
-		fprintf(out,
-			"throttled_ns %" PRIu64 " in %" PRIu64 " of %" PRIu64
-			" periods, cpu.max %" PRIu64 " %" PRIu64 " ",
-			g->throttled_ns, g->throttled_periods, g->periods, g->quota_ns / 1000,
-			g->every_ns / 1000);
-		text_print(g->cgroup, out);
-		fputc('\n', out);
+		text_printf(out,
+			    "throttled_ns %" PRIu64 " in %" PRIu64 " of %" PRIu64
+			    " periods, cpu.max %" PRIu64 " %" PRIu64 " %s\n",
+			    g->throttled_ns, g->throttled_periods, g->periods, g->quota_ns / 1000,
+			    g->every_ns / 1000, g->cgroup);
 	}
 }
 
@@ -93,38 +82,26 @@ static void dump_header(const struct profile *p, FILE *out)
 	bool one_value = has_one_value(p);
 
 	dump_string("format", p->format, out);
-	if (p->bits) {
-		dump_number("bits", p->bits, out);
-		dump_string("endian", p->big_endian ? "big" : "little", out);
-	}
+	dump_known("bits", p->bits, out);
+	dump_string("endian", !p->bits ? "" : p->big_endian ? "big" : "little", out);
 	dump_string("host", p->host, out);
 	dump_string("command", p->command, out);
 	dump_string("event", p->event, out);
-	if (profile_tick_ns(p))
-		dump_number("period_ns", profile_tick_ns(p), out);
-	if (p->bucket > 1)
-		dump_number("bucket", p->bucket, out);
+	dump_known("period_ns", profile_tick_ns(p), out);
+	dump_known("bucket", p->bucket > 1 ? p->bucket : 0, out);
 	for (size_t i = 0; i < p->value_type_count && !one_value; i++) {
 		const struct profile_value_type *t = &p->value_types[i];
 
-		fputs("value ", out);
-		text_print(t->type, out);
-		fputc(' ', out);
-		text_print(t->unit, out);
+		text_printf(out, "value %s %s", t->type, t->unit);
 		if (t->period)
 			fprintf(out, " period=%" PRIu64, t->period);
-		if (*t->formula) {
-			fputs(" = ", out);
-			text_print(t->formula, out);
-		}
-		if (*t->title) {
-			fputs(" : ", out);
-			text_print(t->title, out);
-		}
+		if (*t->formula)
+			text_printf(out, " = %s", t->formula);
+		if (*t->title)
+			text_printf(out, " : %s", t->title);
 		fputc('\n', out);
 	}
-	if (p->time_ns)
-		dump_number("time_ns", p->time_ns, out);
+	dump_known("time_ns", p->time_ns, out);
 	if (p->duration_ns)
 		fprintf(out, "duration_s %" PRIu64 ".%09u\n", p->duration_ns / 1000000000,
 			(unsigned int)(p->duration_ns % 1000000000));
@@ -150,8 +127,7 @@ static void dump_labels(const struct profile_labels *l, int64_t delay_ns, FILE *
 	if (l->generation)
 		fprintf(out, " generation %" PRIu32, l->generation);
 	if (l->comm[0]) {
-		fputs(gap, out);
-		text_print(l->comm, out);
+		text_printf(out, "%s%s", gap, l->comm);
 		gap = " ";
 	}
 	if (l->kernel) {
@@ -161,15 +137,11 @@ static void dump_labels(const struct profile_labels *l, int64_t delay_ns, FILE *
 	for (uint32_t i = 0; i < l->tag_count; i++) {
 		const struct profile_tag *tag = &l->tags[i];
 
-		fputs(gap, out);
-		text_print(tag->key, out);
-		fputc('=', out);
-		if (tag->text) {
-			text_print(tag->text, out);
-		} else {
-			fprintf(out, "%" PRId64, tag->number);
-			text_print(tag->unit, out);
-		}
+		if (tag->text)
+			text_printf(out, "%s%s=%s", gap, tag->key, tag->text);
+		else
+			text_printf(out, "%s%s=%" PRId64 "%s", gap, tag->key, tag->number,
+				    tag->unit);
 		gap = " ";
 	}
 	if (delay_ns)
@@ -196,11 +168,9 @@ static void dump_names(const struct profile *p, const uint32_t *frames, uint32_t
 			const struct profile_function *f = &p->functions[line->function];
 			const char *file = line->file ?: f->file;
 
-			fputs(j ? ";" : gap, out);
-			text_print(f->name, out);
+			text_printf(out, "%s%s", j ? ";" : gap, f->name);
 			if (*file || line->line) {
-				fputs(" (", out);
-				text_print(*file ? file : "?", out);
+				text_printf(out, " (%s", *file ? file : "?");
 				if (line->line)
 					fprintf(out, ":%" PRIu32, line->line);
 				if (line->column)
@@ -296,9 +266,8 @@ int report_dump(const struct profile *p, FILE *out)
 		const struct profile_mapping *m = &p->mappings[i];
 		const struct profile_image *image = &p->images[m->image];
 
-		fprintf(out, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " ", m->start, m->limit,
-			m->offset);
-		text_print(image->path, out);
+		text_printf(out, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " %s", m->start, m->limit,
+			    m->offset, image->path);
 		build_id_format(image->build_id, image->build_id_size, build_id);
 		if (*build_id)
 			fprintf(out, " build-id=%s", build_id);
@@ -350,10 +319,8 @@ int report_dump(const struct profile *p, FILE *out)
 		const struct profile_extra *x = &p->extras[i];
 
 		text_print(x->format, out);
-		if (x->image != PROFILE_NONE) {
-			fputc(' ', out);
-			text_print(p->images[x->image].path, out);
-		}
+		if (x->image != PROFILE_NONE)
+			text_printf(out, " %s", p->images[x->image].path);
 		fputs(": ", out);
 		/* Mostly texts. In binary ones each NUL is printed as \x00. */
 		for (size_t at = 0; at < x->size;) {

@@ -2,12 +2,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/build_id.h"
 #include "report/json_writer.h"
 #include "report/dump/dump.h"
-#include "report/totals_json.h"
+#include "report/totals.h"
 
 /* There can be millions of stacks, so names and labels become JSON text once. */
 struct json_dump {

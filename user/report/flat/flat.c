@@ -2,15 +2,13 @@
 #include "report/flat/flat.h"
 
 #include "report/json_writer.h"
-#include "report/row_fields.h"
+#include "report/rows.h"
 #include "report/states.h"
-#include "report/table.h"
-#include "report/text.h"
-#include "report/totals_json.h"
+#include "report/columns.h"
+#include "report/totals.h"
 
 /* Terminals with fewer columns have no numbers of samples beside seconds. */
 #define NARROW 100
-#define LEAST  3 /* rows of each of two tables, even in a window of few lines */
 
 struct flat {
 	const struct rows *r;
@@ -136,29 +134,12 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	magnitude_sum all = 0, doubt = 0;
 	struct rows r;
 	struct flat f = { .r = &r };
-	struct table t = {
-		.describe = flat_columns,
-		.context = &f,
-		.width = o->width,
-		.color = o->color,
-	};
-	size_t limit = o->limit, lines = 0;
-	int err = rows_collect(&r, p, &o->rows);
+	size_t shown;
+	int err;
 
-	if (!err && states_are_first(p, &o->rows)) {
-		/*
-		 * Half of a terminal is for the waits: without four lines of states, a blank one,
-		 * the header of the second table and a line about its rest.
-		 */
-		if (o->fits)
-			limit = limit > 2 * LEAST + 7 ? (limit - 7) / 2 : LEAST;
-		err = states_print(p, o, limit, &lines, out);
-		if (o->fits)
-			limit = o->limit > lines + 2 + LEAST ? o->limit - lines - 2 : LEAST;
-		if (!err && !profile_magnitude(p, NULL))
-			goto out;
-		fputc('\n', out);
-	}
+	if (states_are_first(p, &o->rows))
+		return states_print(p, o, out);
+	err = rows_collect(&r, p, &o->rows);
 	if (err)
 		goto out;
 	/* The account of threads has the CPU time that they really used. */
@@ -183,12 +164,12 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	f.has_unknown = r.walls && profile_wall_sum(p).unknown_ns >= REPORT_UNKNOWN_NS;
 	if (o->rows.value)
 		rows_drop_zero(&r);
-	t.row_count = rows_shown(&r, limit, o->percent);
-	err = table_print(&t, out);
+	shown = rows_shown(&r, o->limit, o->percent);
+	err = table_print(flat_columns, &f, shown, o->width, o->color, out);
 	if (!err)
-		row_print_rest(r.view, r.count - t.row_count,
+		row_print_rest(r.view, r.count - shown,
 			       (double)shown_samples(&r, r.count) -
-				       (double)shown_samples(&r, t.row_count),
+				       (double)shown_samples(&r, shown),
 			       r.columns->samples, o->fits, out);
 out:
 	rows_free(&r);
@@ -200,7 +181,7 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 	struct rows_options options = o->rows;
 	struct json_object *rest;
 	struct json_writer w;
-	size_t shown, i;
+	size_t shown;
 	int64_t self = 0;
 	struct rows r;
 	struct flat f = { .r = &r };
@@ -222,23 +203,17 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 	json_member_number(&w, "samples", profile_amount(p).samples);
 	if (states_are_first(p, &options))
 		err = states_json(p, o, &w);
-	if (r.view == row_views) {
-		json_begin_list(&w, "functions");
-	} else {
+	if (r.view != row_views)
 		json_member(&w, "by", json_text(r.view->name));
-		json_begin_list(&w, "rows");
-	}
 	shown = rows_shown(&r, o->limit, o->percent);
-	for (i = 0; i < shown && !w.err; i++)
-		json_element(&w, columns_json(flat_columns, &f, i));
-	json_end_list(&w);
+	columns_list(&w, r.view == row_views ? "functions" : "rows", flat_columns, &f, shown);
 	if (shown < r.count) {
-		for (i = shown; i < r.count; i++)
+		for (size_t i = shown; i < r.count; i++)
 			add_i64(&self, r.rows[i].counts->self);
 		rest = json_object_new_object();
 		json_add(&rest, "rows", json_object_new_uint64(r.count - shown));
 		json_add(&rest, "self", json_object_new_int64(self));
-		json_member(&w, "left_out", rest);
+		json_member(&w, "omitted", rest);
 	}
 	err = json_end(&w) ?: err;
 	rows_free(&r);

@@ -23,9 +23,9 @@ enum live_sort {
 	LIVE_BY_SELF,
 	LIVE_BY_TOTAL, /* with stacks */
 	LIVE_BY_NAME,
-	LIVE_BY_IMAGE, /* threads and processes: by number */
-	LIVE_BY_WAIT,  /* for a CPU, where that is known: threads and processes */
-	LIVE_BY_DELAY, /* if the profile has it; only then it is shown */
+	LIVE_BY_IMAGE,	  /* threads and processes: by number */
+	LIVE_BY_RUNNABLE, /* where that is known: threads and processes */
+	LIVE_BY_DELAY,	  /* if the profile has it; only then it is shown */
 	LIVE_SORTS,
 };
 
@@ -49,6 +49,8 @@ struct live_zoom {
 		LIVE_CALLS, /* those that pass through a node of a call tree */
 		LIVE_STACK, /* those with a matching function, or image, in their stack */
 		LIVE_TIME,  /* those of an interval */
+		LIVE_QUERY, /* those of queries that match a shell pattern */
+		LIVE_STATE, /* the time in some states, or for a reason */
 	} kind;
 	char *text;		     /* for the header */
 	const struct row_view *from; /* what was shown before, with the cursor on `key` */
@@ -57,13 +59,17 @@ struct live_zoom {
 	regex_t regex;
 	bool has_regex;
 	struct time_interval interval;
+	const char *pattern;		     /* of queries */
+	const struct profile_filter *filter; /* of states */
 };
 
 /* Zero-initialised, except what live_init() sets. */
 struct live {
 	struct profile *p;
 	bool recorded; /* it does not grow: target of live_status says when it was */
-	size_t value;  /* the number of what is counted; of a growing profile, PROFILE_CPU */
+	bool waits;    /* it grows, and has waits: the time of threads is counted */
+	/* The number of what is counted; of a growing profile without waits, PROFILE_CPU. */
+	size_t value;
 	const struct profile_filtered *filtered; /* what percentages count besides; or NULL */
 	uint64_t half_life_ns;			 /* 0: each interval shows only its own samples */
 	bool lines;	   /* look up source lines and inlined functions too */
@@ -117,6 +123,12 @@ void live_fade(struct live *l, uint64_t ns, uint64_t machine_ns);
  */
 int live_name(struct live *l, struct error *e);
 
+/*
+ * Looks up all names of a window with waits that is to be added: by functions it is known for what
+ * threads wait. The same.
+ */
+int live_name_waits(struct live *l, struct profile *window, struct error *e);
+
 /* Makes the rows again. Returns 0 or -ENOMEM. */
 int live_collect(struct live *l);
 
@@ -134,14 +146,17 @@ void live_show(struct live *l, const struct row_view *view);
 
 /*
  * Shows functions of only a part of the samples: those of a row; those that pass through a place of
- * a call tree; those in whose stack something matches; those of an interval. live_enter_path()
- * takes over the path. Return 0, or a negative errno with e set.
+ * a call tree; those in whose stack something matches; those of an interval; those of queries that
+ * match a pattern, or the states of a filter, both of which must outlive l. live_enter_path() takes
+ * over the path. Return 0, or a negative errno with e set.
  */
 int live_enter(struct live *l, const struct row *row, struct error *e);
 int live_enter_path(struct live *l, struct live_path *path, const char *text, struct error *e);
 int live_enter_stack(struct live *l, const char *pattern, struct error *e);
 int live_enter_time(struct live *l, const struct time_interval *interval, const char *text,
 		    struct error *e);
+int live_enter_query(struct live *l, const char *pattern, struct error *e);
+int live_enter_states(struct live *l, const struct profile_filter *filter, struct error *e);
 
 /*
  * Ends the last zoom: shows the rows from where it began, with the cursor where it was. Returns
@@ -231,5 +246,33 @@ int live_states(const struct live *l, const struct row_view *view, unsigned int 
 
 /* Prints header and table as one JSON object on one line. count: rows at most. */
 int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out);
+
+/* --- Over time --- */
+
+/* How many CPUs the samples that a live view shows kept busy in each slot of time. */
+struct live_time {
+	struct time_interval all; /* of the last zoom into time, or of the recording */
+	uint64_t step_ns;
+	uint64_t *ticks; /* of each slot */
+	size_t count;
+	size_t cursor;
+};
+
+/* Returns 0, or a negative errno with e set: ticks have no times. live_time_free() is due. */
+int live_time_make(struct live_time *t, const struct live *l, struct error *e);
+void live_time_free(struct live_time *t);
+
+/* The part of the interval that is in the slot at the cursor. */
+struct time_interval live_time_slot(const struct live_time *t);
+
+/*
+ * Prints a title and slots: those from `first` on.
+ *
+ *     samples CPUs time, and a bar
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int live_time_print(const struct live_time *t, const struct live *l, size_t first, size_t count,
+		    unsigned int width, FILE *out);
 
 #endif

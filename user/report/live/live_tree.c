@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/table.h"
+#include "report/columns.h"
 #include "report/text.h"
 #include "util/array.h"
-#include "util/sum.h"
 
 #define HOT_PATH 0.5 /* of a node: a child with this share of it is opened at the start */
 /*

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "profile/tags.h"
 #include "profile/thread_state.h"
@@ -12,7 +11,7 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "report/time_slot.h"
-#include "report/totals_json.h"
+#include "report/totals.h"
 #include "util/clock.h"
 
 struct slot {
@@ -196,15 +195,8 @@ int timeline_print(const struct profile *p, const struct timeline_options *o, FI
 	char percent[TEXT_PERCENT_SIZE];
 	uint64_t all = 0, rest = 0;
 	int err = make_slots(&t);
-	struct table table = {
-		.describe = slot_columns,
-		.row_count = t.count,
-		.context = &t,
-		.width = o->width,
-		.color = o->color,
-	};
 
-	err = err ?: table_print(&table, out);
+	err = err ?: table_print(slot_columns, &t, t.count, o->width, o->color, out);
 	if (!err && t.count < t.all_count) {
 		for (size_t i = 0; i < t.all_count; i++) {
 			all += t.slots[i].samples;
@@ -232,10 +224,7 @@ int timeline_json(const struct profile *p, const struct timeline_options *o, FIL
 	recording_json(&w, p, "samples");
 	json_member(&w, "by", json_text("time"));
 	json_member(&w, "step_s", json_decimal((double)o->step_ns / 1e9, 3));
-	json_begin_list(&w, "rows");
-	for (size_t i = 0; i < t.count && !w.err; i++)
-		json_element(&w, columns_json(slot_columns, &t, i));
-	json_end_list(&w);
+	columns_list(&w, "rows", slot_columns, &t, t.count);
 	free(t.slots);
 	return json_end(&w);
 }

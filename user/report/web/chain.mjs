@@ -9,7 +9,7 @@ import { select } from "./selection.mjs";
 // Of parts, behind the states: as in web_why.c.
 export const UNKNOWN = STATES.length, OTHER = UNKNOWN + 1;
 
-export let moments = []; // turns, then waits: { isTurn, thread, since, length, first, size }, in ns
+export let moments = []; // turns, then waits: { isTurn, thread, label, since, length, first, size }, in ns
 export let missing = null; // a stretch of a thread that was chosen, but whose chain is not in the page: { thread, since, until }
 let sumFirst = []; // of each process: the first part of what it was blocked for
 
@@ -29,8 +29,8 @@ export function loadChains() {
 	}
 	for (const list of [data.why.turns, data.why.waits])
 		for (const [i, size] of list.sizes.entries()) {
-			moments.push({ isTurn: list === data.why.turns, thread: list.threads[i], since: list.since[i],
-				length: list.lengths[i], first, size });
+			moments.push({ isTurn: list === data.why.turns, thread: list.threads[i], label: data.texts[list.labels[i]],
+				since: list.since[i], length: list.lengths[i], first, size });
 			first += size;
 		}
 }

@@ -17,6 +17,8 @@ export function make(name, text, attributes = {}) {
 	return made;
 }
 
+export const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
 /** An empty table: a caption and the heads of its columns, which are texts or cells. Returns it; its rows go to tBodies[0]. */
 export function makeTable(caption, heads) {
 	const table = make("table", null), row = make("tr", null);

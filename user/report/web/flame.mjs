@@ -3,11 +3,11 @@
  * Pictures of trees: the flame graph, and what calls a function and what it calls. Drawn on a
  * canvas, as there may be a million frames; what is chosen is said in a line of text, too.
  */
-import { amount, childFirst, childList, childrenOf, data, frames, imageOf, KIND_PROCESS, KIND_STATE, nameOf,
+import { amount, childFirst, childList, childrenOf, data, dimensions, frames, imageOf, KIND_LABEL, KIND_STATE, nameOf,
 	nameRanks, nodeCount, outermost, parents, percent, signed, STATES, states, values } from "./profile.mjs";
 import { CHANCE_LEVEL } from "./chance.mjs";
 import { chances, changeOf, matches, select, selection, sums } from "./selection.mjs";
-import { announce, colors, contentWidth, hideNote, make, makeTable, mix, shorten, showNote } from "./dom.mjs";
+import { announce, colors, contentWidth, hideNote, make, makeChoice, makeTable, mix, shorten, showNote } from "./dom.mjs";
 import { tableRow } from "./table.mjs";
 
 const ROW = 18; // pixels
@@ -264,7 +264,7 @@ function describe(tree, node) {
 		return tree.describe(node);
 	const frame = tree.frame(node), value = values[selection.value], lines = [nameOf(frame)];
 
-	if (frame >= 0 && data.kinds[frame] !== KIND_PROCESS) {
+	if (frame >= 0 && data.kinds[frame] !== KIND_LABEL) {
 		const file = data.texts[data.files[frame]];
 		lines.push(imageOf(frame) + (file ? ", " + file : "") + (data.inlined[frame] ? ", inlined" : ""));
 	}
@@ -295,7 +295,7 @@ function colorLegend() {
 		item(mix(set.same, set.more, 1), "a larger share");
 		item(mix(set.same, set.less, 1), "a smaller share");
 	} else {
-		const kinds = ["code", "kernel", "script", "without a name", "process"];
+		const kinds = ["code", "kernel", "script", "without a name", selection.first];
 		kinds.forEach((text, kind) => data.kinds.includes(kind) && item(set.kinds[kind], text));
 		STATES.forEach((text, state) => state && states.some((one, i) => one === state && sums.now.weights[i]) &&
 			item(set.states[state], text));
@@ -308,10 +308,16 @@ export function drawFlame(view) {
 		name: "Flame graph",
 		choose(tree, node) {
 			const frame = frames[node];
-			select({ zoom: node, function: frame >= 0 && data.kinds[frame] !== KIND_PROCESS ? frame : -1 });
+			select({ zoom: node, function: frame >= 0 && data.kinds[frame] !== KIND_LABEL ? frame : -1 });
 		},
 	});
 	view.replaceChildren(colorLegend(), flame.canvas);
+	if (dimensions.length) {
+		const label = makeChoice("Below the root ", "first", [["", "functions"], ...dimensions.map(({ key }) => [key, key])],
+			(first) => select({ first, zoom: 0 }));
+		label.control.value = selection.first;
+		view.prepend(label);
+	}
 	flame.draw(wholeTree);
 	if (data.calls.length)
 		view.prepend(make("p", "This profile has counted calls, but no stacks: the graph has functions alone. " +
@@ -319,7 +325,7 @@ export function drawFlame(view) {
 }
 
 function chooseFunction(tree, node) {
-	if (data.kinds[tree.frame(node)] !== KIND_PROCESS)
+	if (data.kinds[tree.frame(node)] !== KIND_LABEL)
 		select({ function: tree.frame(node) });
 }
 

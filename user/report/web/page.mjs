@@ -2,11 +2,11 @@
 /*
  * The page: what is around the views, and the keys.
  */
-import { amount, clockTime, data, frames, hasStates, inflate, load, nameOf, percent, STATES,
+import { amount, clockTime, data, dimensions, frames, hasStates, inflate, isTooMuch, load, nameOf, percent, STATES,
 	values } from "./profile.mjs";
-import { fromAddress, initial, listeners, matched, matches, search, select, selection, sums,
+import { begin, fromAddress, initial, listeners, matched, matches, search, select, selection, sums,
 	update } from "./selection.mjs";
-import { element, hideNote, isDark, make } from "./dom.mjs";
+import { element, hideNote, isDark, make, makeChoice } from "./dom.mjs";
 import { drawTable } from "./table.mjs";
 import { drawFlame, drawSandwich } from "./flame.mjs";
 import { prepareTime } from "./time.mjs";
@@ -50,6 +50,8 @@ function drawSelection(complaint) {
 	parts.push(make("span", value.type + ": " + amount(sums.now.all, value)));
 	parts.push(make("span", [data.duration_s ? data.duration_s.toFixed(1) + " s" : "", data.host ? "on " + data.host : "",
 		data.event].filter((text) => text).join(", "), { class: "faint" }));
+	if (data.lacks_labels)
+		parts.push(make("span", "not all labels of programs are in the page", { class: "faint" }));
 	if (matches)
 		parts.push(make("span", "found: " + percent(matched(), sums.now.all)));
 	if (complaint)
@@ -61,8 +63,10 @@ function drawSelection(complaint) {
 	for (const [label, text] of Object.entries(selection.labels)) {
 		const labels = { ...selection.labels };
 		delete labels[label];
-		chip(label + " " + text, { labels });
+		chip(label + " " + (text || "[none]"), { labels });
 	}
+	if (selection.has)
+		chip(selection.where + " has " + selection.has, { has: "" });
 	if (selection.states !== "")
 		chip([...selection.states].map((state) => STATES[state]).join(", "), { states: "" });
 	if (selection.zoom)
@@ -81,7 +85,8 @@ function drawSelection(complaint) {
 }
 
 function draw() {
-	const complaint = search();
+	const complaint = search() || sums.complaint || (isTooMuch &&
+		"by " + selection.first + " there would be more frames than a browser has room for: the graph is not divided");
 
 	if (!views[selection.view] || !isShown(selection.view))
 		selection.view = "flame";
@@ -93,8 +98,11 @@ function draw() {
 			element("view").setAttribute("aria-labelledby", tab.id);
 	}
 	element("value").value = selection.value;
-	if (document.activeElement !== element("search"))
-		element("search").value = selection.search;
+	for (const name of ["search", "has"])
+		if (element(name) && document.activeElement !== element(name))
+			element(name).value = selection[name];
+	if (element("where"))
+		element("where").value = selection.where;
 	hideNote();
 	drawSelection(complaint);
 
@@ -106,6 +114,13 @@ function draw() {
 			[...view.querySelectorAll(held.tagName)].find((one) => one.textContent === held.textContent);
 		(again || view).focus({ preventScroll: true });
 	}
+}
+
+/** Shows everything, as it is looked at now. */
+function reset() {
+	const { view, value, first, lanes, where } = selection;
+
+	select({ ...structuredClone(initial), view, value, first, lanes, where });
 }
 
 function setTheme(theme) {
@@ -120,7 +135,7 @@ function key(event) {
 	if (event.key === "Escape") {
 		if (typing)
 			target.blur();
-		select({ ...structuredClone(initial), view: selection.view, value: selection.value });
+		reset();
 		element("search").value = "";
 	} else if (typing) {
 		return;
@@ -176,10 +191,15 @@ function prepare() {
 
 	element("value").addEventListener("change", () => select({ value: Number(element("value").value) }));
 	element("search").addEventListener("input", () => select({ search: element("search").value }, true));
+	if (dimensions.length) {
+		const has = make("input", null, { id: "has", type: "search", autocomplete: "off", spellcheck: "false",
+			placeholder: "text or /regex/", "aria-label": "what this label of the samples has" });
+		has.addEventListener("input", () => select({ has: has.value }, true));
+		element("back").before(makeChoice("Only where ", "where", dimensions.map(({ key: name }) => [name, name]),
+			(where) => select({ where })), has);
+	}
 	element("back").addEventListener("click", () => history.back());
-	element("reset").addEventListener("click", () => {
-		select({ ...structuredClone(initial), view: selection.view, value: selection.value });
-	});
+	element("reset").addEventListener("click", reset);
 	element("theme").addEventListener("click", () => {
 		setTheme(isDark() ? "light" : "dark");
 		update();
@@ -205,7 +225,7 @@ export async function main() {
 		document.body.replaceChildren(make("p", "This page cannot be read: " + error.message));
 		return;
 	}
-	initial.value = selection.value = data.value;
+	begin();
 	prepare();
 	prepareTime(element("time"));
 	listeners.push(draw);

@@ -6,13 +6,17 @@
  */
 
 // Kinds of frames, as in web_data.c, between which are kernel, script and unnamed. States are KIND_STATE + RUNNABLE ...
-export const KIND_USER = 0, KIND_PROCESS = 4, KIND_STATE = 5;
+export const KIND_USER = 0, KIND_LABEL = 4, KIND_STATE = 5;
+const PATHS_MAX = 4000000; // as WEB_PATHS_MAX
 export const STATES = ["on CPU", "runnable", "blocked", "idle"];
 
 export let data; // as parsed
 export let nodeCount, parents, frames; // call paths; the first is that of all stacks
 export let outermost; // of each call path: 1 if its function is not in it before
 let childrenSorted; // of each call path: 1 if childrenOf() has sorted them
+let stored; // the call paths as the file has them
+let grouped; // the label whose values they begin with here; "": of none
+export let isTooMuch; // of that label there would be more call paths than a browser has room for: they are as stored
 export let childFirst, childList; // the children of path i: childList[childFirst[i] .. childFirst[i + 1]]
 export let sampleCount, firstSide; // samples, and how many are of the profile itself
 export let paths, states; // of each sample: its call path, and what the thread did
@@ -57,8 +61,12 @@ function loadPaths() {
 		frames[i] = found[number];
 	}
 	data.parents = data.frames = null;
+}
 
-	const order = data.names.map((name, i) => i);
+/** Makes what follows from the call paths: their children, and which of their functions are the outermost ones. */
+function indexPaths() {
+	const count = data.names.length, order = data.names.map((name, i) => i);
+
 	order.sort((a, b) => data.names[a] < data.names[b] ? -1 : data.names[a] > data.names[b] ? 1 : a - b);
 	nameRanks = new Int32Array(count);
 	order.forEach((frame, rank) => { nameRanks[frame] = rank; });
@@ -145,11 +153,67 @@ function loadSamples() {
 	}
 }
 
-/** Takes over a profile, which changes. */
+/** Takes over a profile, which changes. groupPaths() is to follow. */
 export function load(profile) {
 	data = profile;
 	loadPaths();
 	loadSamples();
+	stored = { nodeCount, parents, frames, paths, names: data.names.length };
+	grouped = null;
+}
+
+export const labelText = (dimension, sample) => data.texts[dimension.of[sample]] || "[no " + dimension.key + "]";
+
+/** Makes the values of a label the frames below the root, each with the call paths of its samples; "": of none. */
+export function groupPaths(key) {
+	if (key === grouped)
+		return;
+	const dimension = dimensions.find((other) => other.key === key), groups = new Map();
+	const above = [-1], own = [-1], within = new Uint32Array(stored.nodeCount), renamed = new Uint32Array(stored.nodeCount);
+
+	({ nodeCount, parents, frames, paths } = stored);
+	for (const list of [data.names, data.kinds, data.images, data.files, data.inlined])
+		list.length = stored.names;
+	for (let i = 0; dimension && i < sampleCount; i++) {
+		if (!groups.has(dimension.of[i]))
+			groups.set(dimension.of[i], []);
+		groups.get(dimension.of[i]).push(i);
+	}
+	if (groups.size)
+		paths = new Int32Array(sampleCount);
+	for (const samples of groups.values()) {
+		const found = [], group = data.names.push(labelText(dimension, samples[0])) - stored.names;
+		data.kinds.push(KIND_LABEL);
+		for (const list of [data.images, data.files, data.inlined])
+			list.push(0);
+		for (const i of samples)
+			for (let path = stored.paths[i]; path && within[path] !== group; path = stored.parents[path]) {
+				within[path] = group;
+				found.push(path);
+			}
+		renamed[0] = own.push(stored.names + group - 1) - 1;
+		above.push(0);
+		for (const path of Int32Array.from(found).sort()) { // parents come before their children
+			above.push(renamed[stored.parents[path]]);
+			renamed[path] = own.push(stored.frames[path]) - 1;
+		}
+		for (const i of samples)
+			paths[i] = renamed[stored.paths[i]];
+		if (own.length > PATHS_MAX) {
+			groupPaths("");
+			grouped = key;
+			isTooMuch = true;
+			return;
+		}
+	}
+	if (groups.size) {
+		nodeCount = own.length;
+		parents = Int32Array.from(above);
+		frames = Int32Array.from(own);
+	}
+	indexPaths();
+	grouped = key;
+	isTooMuch = false;
 }
 
 export const duration = () => data.slots * data.slot_ms;

@@ -3,7 +3,7 @@
  * What is selected, which all views share: a value, labels, an interval or two, a function, a part
  * of the tree. It is in the page's address, so that a colleague sees the same.
  */
-import { data, dimensions, firstSide, frames, hasTimes, imageOf, isCompared, nodeCount, outermost, parents,
+import { data, dimensions, firstSide, frames, groupPaths, hasTimes, imageOf, isCompared, nodeCount, outermost, parents,
 	paths, sampleCount, sampleTicks, slotFirst, slotOf, slotTicks, states, values, waitFirst, waitLength,
 	waitSince } from "./profile.mjs";
 import { chancesOf } from "./chance.mjs";
@@ -17,12 +17,15 @@ export const selection = {
 	zoom: 0, // a call path
 	function: -1, // a frame
 	by: "function", // rows of the table
+	lanes: "", // rows of the states: a label
+	first: "", // the label whose values are the frames below the root
 	code: "source", // or "instructions"
 	states: "", // numbers of states that are shown; "": all
 	process: 0, // whose turns and waits are listed
 	moment: -1, // one of these, whose chain is shown
 	part: 0, // of what its process was blocked for
 	labels: {}, // key of a dimension: text
+	where: "", has: "", // a label, and what its text contains
 };
 export const initial = structuredClone(selection);
 
@@ -92,18 +95,64 @@ function partWithin(sample, since, until) {
 	return whole ? part / whole : 0;
 }
 
+/** What is to be set once, when a profile was loaded. */
+export function begin() {
+	const of = (key) => dimensions.find((dimension) => dimension.key === key), process = of("process");
+
+	initial.value = data.value;
+	// Several processes are divided from the start; labels of requests only when they are asked for.
+	initial.first = process && process.of.some((text) => text !== process.of[0]) ? "process" : "";
+	initial.lanes = (of("thread") || dimensions[0] || { key: "" }).key;
+	initial.where = (of("query") || of("route") || dimensions[0] || { key: "" }).key;
+	Object.assign(selection, structuredClone(initial));
+}
+
+/** What tests whether a text has what was typed: a part of it, or /a regular expression/. Throws if that is none. */
+function matcherOf(typed) {
+	if (typed.length > 2 && typed.startsWith("/") && typed.endsWith("/")) {
+		const pattern = new RegExp(typed.slice(1, -1), "i");
+		return (text) => pattern.test(text);
+	}
+	const small = typed.toLowerCase();
+	return (text) => text.toLowerCase().includes(small);
+}
+
+/** What is wrong with what was typed, or "". */
+function complaintOf(typed) {
+	try {
+		matcherOf(typed);
+		return "";
+	} catch (error) {
+		return error.message;
+	}
+}
+
+/** What tests whether the selection keeps a text of this label; null: it keeps all. */
+export function labelTest(key) {
+	const tests = [];
+
+	if (Object.hasOwn(selection.labels, key))
+		tests.push((text) => text === selection.labels[key]);
+	if (selection.has && selection.where === key && !complaintOf(selection.has))
+		tests.push(matcherOf(selection.has));
+	return tests.length ? (text) => tests.every((test) => test(text)) : null;
+}
+
+/** What chooses samples, but for time. */
+export const choice = () => JSON.stringify([selection.states, selection.labels, selection.has && selection.where, selection.has]);
+
 /** Which samples the labels and states keep. */
 function chosen() {
 	const keep = new Uint8Array(sampleCount).fill(1);
 
-	for (const dimension of dimensions) {
-		const text = selection.labels[dimension.key];
-		if (text === undefined)
-			continue;
-		const number = data.texts.indexOf(text);
-		for (let i = 0; i < sampleCount; i++)
-			if (dimension.of[i] !== number)
+	for (const { key, of } of dimensions) {
+		const test = labelTest(key), known = new Map();
+		for (let i = 0; test && i < sampleCount; i++) {
+			if (!known.has(of[i]))
+				known.set(of[i], test(data.texts[of[i]]));
+			if (!known.get(of[i]))
 				keep[i] = 0;
+		}
 	}
 	if (selection.states !== "")
 		for (let i = 0; i < sampleCount; i++)
@@ -124,13 +173,14 @@ export function weigh(keep, first, end, since, until, value = selection.value) {
 
 /** Makes the sums, unless those are of the same samples and values. */
 function compute() {
-	const { value, since, until, against, end, states: shown, labels } = selection;
-	const of = JSON.stringify([value, since, until, against, end, shown, labels]);
+	const { value, since, until, against, end, first } = selection;
+	const of = JSON.stringify([value, since, until, against, end, first, choice()]);
 
 	if (sums && sums.of === of)
 		return;
+	groupPaths(first);
 	const keep = chosen();
-	sums = { of, keep,
+	sums = { of, keep, complaint: complaintOf(selection.has),
 		now: sumUp(weigh(keep, 0, firstSide, selection.since, selection.until)) };
 	if (selection.against !== null)
 		sums.before = sumUp(weigh(keep, 0, firstSide, selection.against, selection.end));
@@ -159,26 +209,16 @@ export const changeOf = (now, before) =>
 
 export let matches = null; // of each frame: 1 if it is searched; NULL: nothing is
 
-export function search() {
-	const text = selection.search;
-	let matcher;
+export let isSearched = null; // whether a text is
 
-	matches = null;
-	if (!text)
-		return "";
-	if (text.length > 2 && text.startsWith("/") && text.endsWith("/")) {
-		try {
-			const pattern = new RegExp(text.slice(1, -1), "i");
-			matcher = (name) => pattern.test(name);
-		} catch (error) {
-			return error.message;
-		}
-	} else {
-		const small = text.toLowerCase();
-		matcher = (name) => name.toLowerCase().includes(small);
-	}
-	matches = Uint8Array.from(data.names, (name, frame) =>
-		matcher(name) || matcher(imageOf(frame)) ? 1 : 0);
+export function search() {
+	const complaint = complaintOf(selection.search);
+
+	matches = isSearched = null;
+	if (!selection.search || complaint)
+		return complaint;
+	isSearched = matcherOf(selection.search);
+	matches = Uint8Array.from(data.names, (name, frame) => isSearched(name) || isSearched(imageOf(frame)) ? 1 : 0);
 	return "";
 }
 
@@ -216,7 +256,7 @@ export function fromAddress(address) {
 	Object.assign(selection, structuredClone(initial));
 	for (const [key, text] of new URLSearchParams(address.replace(/^#/, ""))) {
 		if (key.startsWith("label."))
-			selection.labels[key.slice(6)] = text;
+			selection.labels = { ...selection.labels, [key.slice(6)]: text }; // also of the name __proto__
 		else if (typeof initial[key] === "string")
 			selection[key] = text;
 		else if (Object.hasOwn(initial, key) && key !== "labels" && Number.isFinite(Number(text)))
@@ -224,6 +264,7 @@ export function fromAddress(address) {
 	}
 	if (!values[selection.value])
 		selection.value = initial.value;
+	groupPaths(selection.first);
 	if (selection.zoom < 0 || selection.zoom >= nodeCount)
 		selection.zoom = 0;
 	if (selection.function >= data.names.length)

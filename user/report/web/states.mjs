@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: 0BSD
 /*
- * Threads and their states.
+ * Threads, or what has another label, and their states.
  */
-import { amount, data, dimensions, duration, firstSide, hasTimes, KIND_USER, STATES, states,
+import { amount, data, dimensions, duration, firstSide, hasTimes, KIND_USER, labelText, STATES, states,
 	values, waitFirst, waitLength,
 	waitSince } from "./profile.mjs";
 import { select, selection, sums, weigh } from "./selection.mjs";
-import { colors, make, makeTable, sized } from "./dom.mjs";
+import { capital, colors, make, makeChoice, makeTable, sized } from "./dom.mjs";
 import { shownRows } from "./table.mjs";
 import { spread, valueHasStates, visitTimes } from "./time.mjs";
 import { hasChains, showChainAt } from "./chain.mjs";
@@ -14,11 +14,12 @@ import { hasChains, showChainAt } from "./chain.mjs";
 const CAUSED = [STATES.indexOf("runnable"), STATES.indexOf("blocked")];
 
 /**
- * The states of each thread: when and how long it was on a CPU, runnable, blocked or idle. Without times
+ * The states of each thread, query, ...: when and how long it was on a CPU, runnable, blocked or idle. Without times
  * a bar says how long.
  */
 export function drawStates(view) {
-	const dimension = dimensions.find((other) => other.key === "thread") || dimensions[0];
+	const dimension = dimensions.find((other) => other.key === selection.lanes) || dimensions[0];
+	const choices = makeChoice("Rows by ", "lanes", dimensions.map(({ key }) => [key, key]), (lanes) => select({ lanes }));
 	// Only some values have waits: the wall time has all.
 	const wall = values.findIndex((one) => one.type === "wall");
 	const shown = wall < 0 || valueHasStates(selection.value) ? selection.value : wall;
@@ -27,7 +28,7 @@ export function drawStates(view) {
 		: weigh(sums.keep, 0, firstSide, selection.since, selection.until, shown);
 	const length = hasTimes() ? Math.ceil(data.slots / width) * data.slot_ms : 0;
 	const group = (i) => {
-		const name = dimension ? data.texts[dimension.of[i]] || "[none]" : "all";
+		const name = dimension ? labelText(dimension, i) : "all";
 		if (!groups.has(name))
 			groups.set(name, { name, all: 0, samples: [], states: STATES.map(() => 0),
 				lanes: STATES.map(() => new Float64Array(length ? Math.ceil(duration() / length) : 0)) });
@@ -44,13 +45,14 @@ export function drawStates(view) {
 		visitTimes((i, since, until, number) => spread(group(i).lanes[states[i]], length, since, until, number), shown);
 	const rows = [...groups.values()].sort((a, b) => b.all - a.all).slice(0, shownRows);
 	const most = Math.max(...rows.map((row) => row.all), 1);
-	const table = makeTable("States of threads: " + value.type, ["Thread",
+	const of = dimension ? dimension.key : "thread";
+	const table = makeTable("States of threads by " + of + ": " + value.type, [capital(of),
 		make("th", length ? "Over time" : "Parts", { scope: "col", class: "bars" }), ...STATES.map(stateHead)]);
 	for (const row of rows) {
 		const line = make("tr", null), cell = make("td", null), bars = make("td", null, { class: "bars" });
 		const button = make("button", row.name, { class: "name" });
 		button.addEventListener("click", () => dimension &&
-			select({ labels: { ...selection.labels, [dimension.key]: row.name } }));
+			select({ labels: { ...selection.labels, [dimension.key]: data.texts[dimension.of[row.samples[0]]] } }));
 		cell.append(button);
 		line.append(cell, bars);
 		if (length)
@@ -66,7 +68,8 @@ export function drawStates(view) {
 		});
 		table.tBodies[0].append(line);
 	}
-	view.replaceChildren(table);
+	choices.control.value = of;
+	view.replaceChildren(...dimension ? [choices] : [], table);
 }
 
 /** The lane of a thread. If there are chains, a click on a wait shows that of the longest one there. */

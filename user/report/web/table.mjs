@@ -2,11 +2,11 @@
 /*
  * The table: functions, images, source lines or fields of labels.
  */
-import { amount, baseName, data, dimensions, frames, imageOf, KIND_PROCESS, nameOf, paths, percent, sampleCount,
+import { amount, baseName, data, dimensions, frames, imageOf, KIND_LABEL, labelText, nameOf, paths, percent, sampleCount,
 	signed, states, values } from "./profile.mjs";
 import { CHANCE_LEVEL, chanceText } from "./chance.mjs";
-import { chances, changeOf, matches, select, selection, sums, update } from "./selection.mjs";
-import { make, makeChoice, makeTable } from "./dom.mjs";
+import { chances, changeOf, isSearched, matches, select, selection, sums, update } from "./selection.mjs";
+import { capital, make, makeChoice, makeTable } from "./dom.mjs";
 
 export let shownRows = 100, sortedBy = "self", ascending = false;
 
@@ -16,7 +16,7 @@ export function tableRows() {
 
 	if (by === "function") {
 		for (let i = 0; i < data.names.length; i++)
-			if (data.kinds[i] !== KIND_PROCESS)
+			if (data.kinds[i] !== KIND_LABEL)
 				rows.push({
 					name: nameOf(i), image: imageOf(i), frame: i,
 					self: sums.now.functionSelf[i], total: sums.now.functionTotal[i],
@@ -58,7 +58,7 @@ export function rowKey(by) {
 	if (by === "state")
 		return (i) => states[i] ? nameOf(leaf(i)) : "[on CPU]";
 	if (dimension)
-		return (i) => data.texts[dimension.of[i]] || "[none]";
+		return (i) => labelText(dimension, i);
 	return (i) => nameOf(leaf(i));
 }
 
@@ -74,7 +74,7 @@ export function drawTable(view) {
 		columns.push(["total", "Total"]);
 	if (sums.before)
 		columns.push(["change", "Change, points"]);
-	columns.push(["name", selection.by[0].toUpperCase() + selection.by.slice(1)]);
+	columns.push(["name", capital(selection.by)]);
 	if (byFunction)
 		columns.push(["image", "Image"]);
 
@@ -85,7 +85,7 @@ export function drawTable(view) {
 		row.change = sums.before ? changeOf(row.self, row.before) : 0;
 	if (matches)
 		rows = byFunction ? rows.filter((row) => matches[row.frame])
-			: rows.filter((row) => row.name.toLowerCase().includes(selection.search.toLowerCase()));
+			: rows.filter((row) => isSearched(row.name));
 	const key = columns.some(([name]) => name === sortedBy) ? sortedBy : "self";
 	const size = (row) => key === "change" ? Math.abs(row.change) : row[key];
 	rows.sort((a, b) => (typeof a[key] === "string" ? (a[key] < b[key] ? -1 : a[key] > b[key] ? 1 : 0)

@@ -6,7 +6,7 @@
  */
 import { clockTime, data, dimensions, duration, firstSide, hasStates, hasTimes, sampleTicks, slotFirst, slotOf,
 	slotTicks, states, values, waitFirst, waitLength, waitSince } from "./profile.mjs";
-import { listeners, select, selection, sums, update, weigh } from "./selection.mjs";
+import { choice, listeners, select, selection, sums, update, weigh } from "./selection.mjs";
 import { announce, colors, contentWidth, hideNote, isDark, make, makeChoice, mix, showNote,
 	sized } from "./dom.mjs";
 import { rowKey, rowViews } from "./table.mjs";
@@ -290,8 +290,8 @@ export function prepareTime(section) {
 	// Only what is around the interval takes long to draw: it is kept as long as it is the same.
 	let drawn = "", pictures = [];
 	listeners.push(() => {
-		const width = contentWidth(section), { value, states: shown, labels } = selection;
-		const of = JSON.stringify([value, shown, labels, width, areasShown(), isDark(), devicePixelRatio]);
+		const width = contentWidth(section);
+		const of = JSON.stringify([selection.value, choice(), width, areasShown(), isDark(), devicePixelRatio]);
 		label.control.value = areasShown();
 		if (of !== drawn) {
 			drawAreas(width);

@@ -11,7 +11,9 @@
 #include "report/text.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 #define WHOLE_CODE   2000 /* instructions: of functions with more, those near to samples */
 #define WHOLE_SOURCE 1000 /* lines, the same */
@@ -28,13 +30,7 @@ struct candidate {
 };
 
 /* By their own samples, then by those in what they call. */
-static int compare_candidates(const void *left, const void *right)
-{
-	const struct candidate *a = left, *b = right;
-
-	return compare_u64(b->self, a->self) ?: compare_u64(b->total, a->total)
-	       ?: compare_u64(a->node, b->node);
-}
+ORDER(compare_candidates, struct candidate, MOST(self) ?: MOST(total) ?: LEAST(node))
 
 /* The outermost function at a location: the one whose symbol it is in. */
 static uint32_t function_at(const struct callgraph_places *places, uint32_t location)
@@ -407,14 +403,11 @@ static void print_instructions(const struct web_function *f, struct web_writer *
 			address = code->instructions[i].address;
 		}
 	web_end_list(w);
-	web_begin_list(w, "targets"); /* the number + 1 of the instruction that it jumps to */
-	for (size_t i = 0; i < code->count; i++)
-		if (f->shown[i]) {
-			size_t target = disassembly_target(code, i);
-
-			web_number(w, target == SIZE_MAX ? 0 : f->shown[target]);
-		}
-	web_end_list(w);
+	/* The number + 1 of the instruction that it jumps to. */
+	WEB_LIST_IF(w, "targets", web_number, i, code->count, f->shown[i],
+		    disassembly_target(code, i) == SIZE_MAX
+			    ? 0
+			    : f->shown[disassembly_target(code, i)]);
 	web_begin_list(w, "omitted"); /* instructions before this one, and at the end */
 	for (size_t i = 0; i < code->count; i++, omitted++)
 		if (f->shown[i]) {
@@ -474,16 +467,10 @@ static int print_function(struct printer *r, uint32_t number)
 			web_number(w, r->places->nodes[place]);
 	web_end_list(w);
 	print_instructions(f, w);
-	web_begin_list(w, "instructions");
-	for (size_t i = 0; i < count && !w->err; i++)
-		if (f->shown[i])
-			print_line(w, a->code.instructions[i].text);
-	web_end_list(w);
-	web_begin_list(w, "line_of"); /* of each instruction: the number + 1 of its line; 0: none */
-	for (uint32_t i = 0; i < count; i++)
-		if (f->shown[i])
-			web_number(w, line_of[i]);
-	web_end_list(w);
+	WEB_LIST_IF(w, "instructions", print_line, i, count, f->shown[i],
+		    a->code.instructions[i].text);
+	/* Of each instruction the number + 1 of its line; 0: none. */
+	WEB_LIST_IF(w, "line_of", web_number, i, count, f->shown[i], line_of[i]);
 	/* Of each line in which samples of the function can be. */
 	WEB_LIST(w, "line_files", web_text, i, line_count, line_at(a, lines[i]).file);
 	WEB_LIST(w, "lines", web_number, i, line_count, line_at(a, lines[i]).number);
@@ -504,44 +491,16 @@ struct step {
 	uint32_t parent, place; /* place: a location + 1; 0: the sample is elsewhere */
 };
 
-struct steps {
-	struct step *steps;
-	size_t count, room;
-	struct index index;
-};
-
-static bool is_step(const void *steps, uint32_t id, const void *key)
-{
-	const struct step *step = (const struct step *)steps + id, *wanted = key;
-
-	return step->parent == wanted->parent && step->place == wanted->place;
-}
-
-static int find_step(struct steps *s, uint32_t place, uint32_t *at)
-{
-	const struct step key = { *at, place };
-	uint64_t hash = hash_u64(key.parent, key.place);
-
-	*at = index_find(&s->index, hash, is_step, s->steps, &key);
-	if (*at != INDEX_NONE)
-		return 0;
-	if (array_reserve(&s->steps, &s->room, s->count + 1, sizeof(*s->steps)) ||
-	    index_add(&s->index, hash, s->count))
-		return -ENOMEM;
-	*at = s->count;
-	s->steps[s->count++] = key;
-	return 0;
-}
-
 /* Prints where in the code each sample's stack is. Returns 0 or -ENOMEM. */
 static int print_steps(struct printer *r)
 {
 	const struct profile *p = r->p;
 	struct web_writer *w = r->w;
-	struct steps s = { 0 };
+	TABLE(struct step) s = { 0 };
 	uint32_t before = 0, *ids = calloc(p->location_count + 1, sizeof(*ids)), count = 0,
 		 first = 0;
-	int err = ids ? find_step(&s, 0, &first) : -ENOMEM; /* the empty one */
+	int err = ids ? table_add(&s, &(struct step){ 0 }, sizeof(struct step), &first)
+		      : -ENOMEM; /* the empty one */
 
 	web_begin_list(w, "sample_steps");
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
@@ -552,28 +511,24 @@ static int print_steps(struct printer *r)
 
 		for (uint32_t j = sample->depth; j-- && !err;)
 			if (r->of[frames[j]].function && (!full || !j))
-				err = find_step(&s, frames[j] + 1, &at);
+				err = table_add(&s, &((struct step){ at, frames[j] + 1 }),
+						sizeof(struct step), &at);
 		if (at && !r->of[*frames].function)
-			err = find_step(&s, 0, &at);
+			err = table_add(&s, &((struct step){ at, 0 }), sizeof(struct step), &at);
 		web_number(w, (int64_t)at - before);
 		before = at;
 	}
 	web_end_list(w);
 	fprintf(w->out, ",\n\"steps_left\":%s", s.count > WEB_CODE_STEPS ? "true" : "false");
-	web_begin_list(w, "step_parents");
-	for (size_t i = 1; i < s.count; i++)
-		web_number(w, i - s.steps[i].parent);
-	web_end_list(w);
+	WEB_LIST_IF(w, "step_parents", web_number, i, s.count, i, i - s.all[i].parent);
 	for (uint32_t i = 0; i < p->location_count && !err; i++)
 		if (r->of[i].function)
 			ids[i] = ++count;
-	web_begin_list(w, "step_places"); /* number + 1; 0: elsewhere */
-	for (size_t i = 1; i < s.count && !err; i++)
-		web_number(w, s.steps[i].place ? ids[s.steps[i].place - 1] : 0);
-	web_end_list(w);
-	free(s.steps);
+	/* The number + 1; 0: elsewhere. */
+	WEB_LIST_IF(w, "step_places", web_number, i, s.count, i && !err,
+		    s.all[i].place ? ids[s.all[i].place - 1] : 0);
+	table_free(&s);
 	free(ids);
-	index_free(&s.index);
 	return err;
 }
 
@@ -582,8 +537,10 @@ int web_code_print(const struct web_code *c, const struct profile *p,
 		   struct web_writer *w)
 {
 	struct printer r = { c, p, places, order, w, calloc(p->location_count + 1, sizeof(*r.of)) };
-	int err = r.of ? 0 : -ENOMEM;
+	int err = 0;
 
+	if (!r.of)
+		return -ENOMEM;
 	fputs(",\n\"functions\":[", w->out);
 	for (uint32_t i = 0; i < c->count && !err; i++)
 		err = print_function(&r, i);
@@ -602,11 +559,8 @@ int web_code_print(const struct web_code *c, const struct profile *p,
 				last = j + 1;
 			}
 		web_end_list(w);
-		web_begin_list(w, "lines");
-		for (size_t j = 0; j < source->file->line_count && !w->err; j++)
-			if (source->shown[j])
-				print_line(w, source->file->lines[j]);
-		web_end_list(w);
+		WEB_LIST_IF(w, "lines", print_line, j, source->file->line_count, source->shown[j],
+			    source->file->lines[j]);
 		putc('}', w->out);
 	}
 	putc(']', w->out);
@@ -615,21 +569,12 @@ int web_code_print(const struct web_code *c, const struct profile *p,
 	web_number(w, c->left_by_bytes);
 	web_number(w, c->left_by_time);
 	web_end_list(w);
-	web_begin_list(w, "place_functions");
-	for (uint32_t i = 0; i < p->location_count && !err; i++)
-		if (r.of[i].function)
-			web_number(w, r.of[i].function - 1);
-	web_end_list(w);
-	web_begin_list(w, "place_instructions");
-	for (uint32_t i = 0; i < p->location_count && !err; i++)
-		if (r.of[i].function)
-			web_number(w, r.of[i].instruction);
-	web_end_list(w);
-	web_begin_list(w, "place_lines");
-	for (uint32_t i = 0; i < p->location_count && !err; i++)
-		if (r.of[i].function)
-			web_number(w, r.of[i].line);
-	web_end_list(w);
+	WEB_LIST_IF(w, "place_functions", web_number, i, p->location_count, r.of[i].function,
+		    r.of[i].function - 1);
+	WEB_LIST_IF(w, "place_instructions", web_number, i, p->location_count, r.of[i].function,
+		    r.of[i].instruction);
+	WEB_LIST_IF(w, "place_lines", web_number, i, p->location_count, r.of[i].function,
+		    r.of[i].line);
 	err = err ?: print_steps(&r);
 	free(r.of);
 	return err ?: w->err;

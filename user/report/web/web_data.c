@@ -17,22 +17,28 @@
 #include "report/row_view.h"
 #include "report/text.h"
 #include "report/web/web_code.h"
-#include "report/web/web_why.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 #define SIDES 2 /* a profile, and what it is compared with */
 /* Bound: size. */
 #define SLOTS_MAX 90000 /* of time: of 10 ms in 15 minutes, of 40 ms in an hour */
-#define NO_TEXT	  0	/* the number of "" */
+
+/*
+ * Labels in the page that are not profil's own: each is a number for every set of labels.
+ * Bound: files: names of labels; then: those that come first are in the page, which says so.
+ */
+#define WEB_LABELS_MAX 64
 
 /* A call path: that of its parent, and one more frame. The first one is empty. */
 struct node {
 	uint32_t parent, frame;
 };
 
-/* What is known of a frame beside its name; of a process, all is 0. */
+/* What is known of a frame beside its name. */
 struct frame {
 	uint32_t image, file; /* numbers of texts */
 	bool script, inlined, known;
@@ -53,75 +59,38 @@ struct builder {
 	struct callgraph graph; /* its nodes are frames */
 	struct callgraph_places places[SIDES];
 	struct frame *frames;
-	struct node *nodes;
-	size_t node_count, node_room;
-	struct index node_index;
-	struct web_texts texts;
+	TABLE(struct node) nodes;
 	struct dimension *dimensions;
 	size_t dimension_count, dimension_room;
-	/*
-	 * Where there are several processes, each is a frame, too, which all its stacks begin with;
-	 * these come behind those of the graph. Else NULL.
-	 */
-	uint32_t *processes; /* numbers of texts */
-	size_t process_count;
-	uint32_t *process_of[SIDES]; /* of each labels: its process */
+	size_t other_dimensions; /* of these, labels that are not profil's own */
+	bool lacks_labels;	 /* there are more of them */
 	/* Samples, by labels and call paths, which makes neighbours alike: their numbers */
 	uint32_t *order[SIDES];
 };
 
 /* --- Texts --- */
 
-static bool is_text(const void *texts, uint32_t id, const void *key)
+int web_add_text(struct web_writer *w, const char *text, uint32_t *id)
 {
-	return strcmp(((char *const *)texts)[id], key) == 0;
-}
+	size_t before = w->texts.count;
 
-int web_add_text(struct web_texts *t, const char *text, uint32_t *id)
-{
-	uint64_t hash = hash_bytes(text, strlen(text), 0);
-	char *copy;
-
-	*id = index_find(&t->index, hash, is_text, t->list, text);
-	if (*id != INDEX_NONE)
-		return 0;
-	copy = strdup(text);
-	if (!copy || array_reserve(&t->list, &t->room, t->count + 1, sizeof(copy)) ||
-	    index_add(&t->index, hash, t->count)) {
-		free(copy);
+	if (table_add(&w->texts, &text, TABLE_TEXT, id))
 		return -ENOMEM;
-	}
-	*id = t->count;
-	t->list[t->count++] = copy;
-	return 0;
+	if (*id == before)
+		w->texts.all[*id] = strdup(text);
+	return w->texts.all[*id] ? 0 : -ENOMEM;
 }
 
 /* --- Call paths --- */
-
-static bool is_node(const void *nodes, uint32_t id, const void *key)
-{
-	const struct node *node = (const struct node *)nodes + id, *wanted = key;
-
-	return node->parent == wanted->parent && node->frame == wanted->frame;
-}
 
 /* Sets *node to the call path with one more frame. Returns 0, -ENOMEM or -E2BIG. */
 static int find_child(struct builder *b, uint32_t frame, uint32_t *node)
 {
 	const struct node key = { *node, frame };
-	uint64_t hash = hash_u64(key.parent, frame);
 
-	*node = index_find(&b->node_index, hash, is_node, b->nodes, &key);
-	if (*node != INDEX_NONE)
-		return 0;
-	if (b->node_count >= WEB_PATHS_MAX)
-		return -E2BIG;
-	if (array_reserve(&b->nodes, &b->node_room, b->node_count + 1, sizeof(*b->nodes)) ||
-	    index_add(&b->node_index, hash, b->node_count))
+	if (table_add(&b->nodes, &key, sizeof(key), node))
 		return -ENOMEM;
-	*node = b->node_count;
-	b->nodes[b->node_count++] = key;
-	return 0;
+	return b->nodes.count > WEB_PATHS_MAX ? -E2BIG : 0;
 }
 
 /* Sets *node to the call path of a sample, from its root on. Returns 0, -ENOMEM or -E2BIG. */
@@ -133,10 +102,7 @@ static int find_path(struct builder *b, size_t side, const struct profile_sample
 	int err = 0;
 
 	*node = 0;
-	if (b->processes)
-		err = find_child(b, b->graph.node_count + b->process_of[side][sample->labels],
-				 node);
-	if (!sample->depth && !err)
+	if (!sample->depth)
 		return find_child(b, places->nodes[places->first[p->location_count] + 1], node);
 	for (uint32_t i = sample->depth; i-- && !err;) {
 		uint32_t location = p->frames[sample->first_frame + i];
@@ -165,13 +131,13 @@ static int note_frames(struct builder *b, size_t side)
 				continue;
 			frame->known = true;
 			frame->script = profile_is_script(p, i);
-			if (web_add_text(&b->texts, row_image_path(p, i), &frame->image))
+			if (web_add_text(&b->w, row_image_path(p, i), &frame->image))
 				return -ENOMEM;
 			if (!l->line_count)
 				continue;
 			f = &p->functions[p->lines[l->first_line + place - places->first[i]]
 						  .function];
-			if (web_add_text(&b->texts, f->file, &frame->file))
+			if (web_add_text(&b->w, f->file, &frame->file))
 				return -ENOMEM;
 		}
 	}
@@ -183,13 +149,7 @@ struct ranked {
 	uint32_t labels, path, sample;
 };
 
-static int compare_ranked(const void *left, const void *right)
-{
-	const struct ranked *a = left, *b = right;
-
-	return compare_u64(a->labels, b->labels) ?: compare_u64(a->path, b->path)
-	       ?: compare_u64(a->sample, b->sample);
-}
+ORDER(compare_ranked, struct ranked, LEAST(labels) ?: LEAST(path) ?: LEAST(sample))
 
 /*
  * Numbers the call paths depth first, and orders the samples: lists of them are then of half the
@@ -198,7 +158,7 @@ static int compare_ranked(const void *left, const void *right)
  */
 static int order_samples(struct builder *b, uint32_t *paths)
 {
-	size_t count = b->node_count, frames = b->graph.node_count + b->process_count, most = 0;
+	size_t count = b->nodes.count, frames = b->graph.node_count, most = 0;
 	uint32_t *first = calloc(count + 2, sizeof(*first)); /* of a node: where its children are */
 	uint32_t *children = calloc(count + 1, sizeof(*children));
 	uint32_t *by_frame = calloc(count + 1, sizeof(*by_frame));
@@ -218,32 +178,32 @@ static int order_samples(struct builder *b, uint32_t *paths)
 		goto out;
 	/* Two counting sorts: children of a node are in the order of their frames. */
 	for (size_t i = 1; i < count; i++) {
-		ends[b->nodes[i].frame + 1]++;
-		first[b->nodes[i].parent + 2]++;
+		ends[b->nodes.all[i].frame + 1]++;
+		first[b->nodes.all[i].parent + 2]++;
 	}
 	for (size_t i = 0; i <= frames; i++)
 		ends[i + 1] += ends[i];
 	for (size_t i = 1; i < count; i++)
-		by_frame[ends[b->nodes[i].frame]++] = i;
+		by_frame[ends[b->nodes.all[i].frame]++] = i;
 	for (size_t i = 1; i <= count; i++)
 		first[i + 1] += first[i];
 	for (size_t i = 0; i + 1 < count; i++)
-		children[first[b->nodes[by_frame[i]].parent + 1]++] = by_frame[i];
+		children[first[b->nodes.all[by_frame[i]].parent + 1]++] = by_frame[i];
 	stack[depth++] = 0;
 	while (depth) {
 		uint32_t node = stack[--depth];
 
 		renamed[node] = next;
-		nodes[next++] =
-			(struct node){ renamed[b->nodes[node].parent], b->nodes[node].frame };
+		nodes[next++] = (struct node){ renamed[b->nodes.all[node].parent],
+					       b->nodes.all[node].frame };
 		for (uint32_t i = first[node + 1]; i-- > first[node];)
 			stack[depth++] = children[i];
 	}
-	free(b->nodes);
-	b->nodes = nodes;
+	free(b->nodes.all);
+	b->nodes.all = nodes;
 	nodes = NULL;
-	index_free(&b->node_index); /* it has the old numbers */
-	b->node_index = (struct index){ 0 };
+	index_free(&b->nodes.index); /* it has the old numbers */
+	b->nodes.index = (struct index){ 0 };
 
 	for (size_t side = 0; side < b->side_count; side++) {
 		const struct profile *p = b->sides[side];
@@ -275,32 +235,35 @@ out:
 
 /* --- Labels --- */
 
-/* Returns the dimension of this key, which is added if there is none; NULL: out of memory. */
-static struct dimension *find_dimension(struct builder *b, const char *key)
-{
-	struct dimension *d;
-
-	for (size_t i = 0; i < b->dimension_count; i++)
-		if (strcmp(b->dimensions[i].key, key) == 0)
-			return &b->dimensions[i];
-	if (array_reserve(&b->dimensions, &b->dimension_room, b->dimension_count + 1, sizeof(*d)))
-		return NULL;
-	d = &b->dimensions[b->dimension_count++];
-	*d = (struct dimension){ .key = key };
-	for (size_t side = 0; side < b->side_count; side++) {
-		d->texts[side] = calloc(b->sides[side]->label_count + 1, sizeof(**d->texts));
-		if (!d->texts[side])
-			return NULL;
-	}
-	return d;
-}
-
 static int set_label(struct builder *b, size_t side, size_t labels, const char *key,
 		     const char *text)
 {
-	struct dimension *d = find_dimension(b, key);
+	struct dimension *d;
+	size_t at = 0;
+	bool own = false;
 
-	return d ? web_add_text(&b->texts, text, &d->texts[side][labels]) : -ENOMEM;
+	while (at < b->dimension_count && strcmp(b->dimensions[at].key, key) != 0)
+		at++;
+	if (at < b->dimension_count)
+		return web_add_text(&b->w, text, &b->dimensions[at].texts[side][labels]);
+	for (int i = 0; i < TAG_COUNT; i++)
+		own |= strcmp(key, tag_kinds[i].key) == 0;
+	if (!own && b->other_dimensions == WEB_LABELS_MAX) {
+		b->lacks_labels = true;
+		return 0;
+	}
+	if (array_reserve(&b->dimensions, &b->dimension_room, at + 1, sizeof(*d)))
+		return -ENOMEM;
+	b->other_dimensions += !own;
+	b->dimension_count++;
+	d = &b->dimensions[at];
+	*d = (struct dimension){ .key = key };
+	for (size_t i = 0; i < b->side_count; i++) {
+		d->texts[i] = calloc(b->sides[i]->label_count + 1, sizeof(**d->texts));
+		if (!d->texts[i])
+			return -ENOMEM;
+	}
+	return web_add_text(&b->w, text, &d->texts[side][labels]);
 }
 
 /* The number of two recordings' processes and threads are not the same: names are. */
@@ -346,42 +309,6 @@ static int note_labels(struct builder *b, size_t side)
 	return err;
 }
 
-/* Makes the frames of processes. Returns 0 or -ENOMEM. */
-static int find_processes(struct builder *b)
-{
-	uint32_t *frames =
-		calloc(b->texts.count + 1, sizeof(*frames)); /* of a text: its frame + 1 */
-	const struct dimension *d = find_dimension(b, "process");
-	int err = frames && d ? 0 : -ENOMEM;
-
-	b->processes = calloc(b->texts.count + 1, sizeof(*b->processes));
-	if (!b->processes)
-		err = -ENOMEM;
-	for (size_t side = 0; side < b->side_count && !err; side++) {
-		size_t count = b->sides[side]->label_count;
-
-		b->process_of[side] = calloc(count + 1, sizeof(**b->process_of));
-		if (!b->process_of[side])
-			err = -ENOMEM;
-		for (size_t i = 0; i < count && !err; i++) {
-			uint32_t *frame = &frames[d->texts[side][i]];
-
-			if (!*frame) {
-				b->processes[b->process_count++] = d->texts[side][i];
-				*frame = b->process_count;
-			}
-			b->process_of[side][i] = *frame - 1;
-		}
-	}
-	free(frames);
-	if (b->process_count < 2) {
-		free(b->processes);
-		b->processes = NULL;
-		b->process_count = 0;
-	}
-	return err;
-}
-
 /* --- Printing --- */
 
 void web_begin_list(struct web_writer *w, const char *key)
@@ -394,6 +321,15 @@ void web_number(struct web_writer *w, int64_t number)
 {
 	fprintf(w->out, w->in_list ? ",%" PRId64 : "%" PRId64, number);
 	w->in_list = true;
+}
+
+void web_text_number(struct web_writer *w, const char *text)
+{
+	uint32_t id = 0;
+
+	if (web_add_text(w, text, &id))
+		w->err = -ENOMEM;
+	web_number(w, id);
 }
 
 void web_end_list(struct web_writer *w)
@@ -426,14 +362,14 @@ enum kind {
 	KIND_KERNEL,
 	KIND_SCRIPT,
 	KIND_UNNAMED,
-	KIND_PROCESS,
+	KIND_LABEL, /* the scripts' own */
 	KIND_STATE, /* and enum thread_state behind it: of a thread that is not on a CPU */
 };
 
 static void print_frames(struct builder *b)
 {
 	const struct callgraph *g = &b->graph;
-	size_t count = g->node_count + b->process_count;
+	size_t count = g->node_count;
 
 	web_begin_list(&b->w, "names");
 	for (size_t i = 0; i < g->node_count && !b->w.err; i++) {
@@ -449,8 +385,6 @@ static void print_frames(struct builder *b)
 		web_text(&b->w, name ?: key->function);
 		free(name);
 	}
-	for (size_t i = 0; i < b->process_count && !b->w.err; i++)
-		web_text(&b->w, b->texts.list[b->processes[i]]);
 	web_end_list(&b->w);
 	web_begin_list(&b->w, "kinds");
 	for (size_t i = 0; i < g->node_count; i++) {
@@ -470,8 +404,6 @@ static void print_frames(struct builder *b)
 			kind = KIND_SCRIPT;
 		web_number(&b->w, kind);
 	}
-	for (size_t i = 0; i < b->process_count; i++)
-		web_number(&b->w, KIND_PROCESS);
 	web_end_list(&b->w);
 	WEB_LIST(&b->w, "inlined", web_number, i, count, b->frames[i].inlined);
 	WEB_LIST(&b->w, "images", web_number, i, count, b->frames[i].image);
@@ -483,13 +415,6 @@ struct call {
 	uint32_t from, to, number; /* the number-th that is found there */
 };
 
-static bool is_call(const void *calls, uint32_t id, const void *key)
-{
-	const struct call *call = (const struct call *)calls + id, *wanted = key;
-
-	return call->from == wanted->from && call->to == wanted->to;
-}
-
 /*
  * The call paths: each one's parent, as how far before it that is; and its frame, as a number among
  * those that follow the parent's frame anywhere, in the order in which they are first found there.
@@ -498,37 +423,31 @@ static bool is_call(const void *calls, uint32_t id, const void *key)
  */
 static int print_nodes(struct builder *b)
 {
-	size_t frames = b->graph.node_count + b->process_count, room = 0, count = 0;
+	size_t frames = b->graph.node_count, known;
 	uint32_t *found = calloc(frames + 1, sizeof(*found)); /* of each frame; then of the root */
-	struct call *calls = NULL;
-	struct index index = { 0 };
+	TABLE(struct call) calls = { 0 };
 	int err = found ? 0 : -ENOMEM;
 
-	WEB_LIST(&b->w, "parents", web_number, i, b->node_count - 1,
-		 i + 1 - b->nodes[i + 1].parent);
+	WEB_LIST(&b->w, "parents", web_number, i, b->nodes.count - 1,
+		 i + 1 - b->nodes.all[i + 1].parent);
 	web_begin_list(&b->w, "frames");
-	for (size_t i = 1; i < b->node_count && !err; i++) {
-		uint32_t parent = b->nodes[b->nodes[i].parent].frame, id;
-		struct call call = { parent == CALLGRAPH_NONE ? frames : parent, b->nodes[i].frame,
-				     0 };
-		uint64_t hash = hash_u64(call.from, call.to);
+	for (size_t i = 1; i < b->nodes.count && !err; i++) {
+		uint32_t parent = b->nodes.all[b->nodes.all[i].parent].frame, id;
+		struct call call = { parent == CALLGRAPH_NONE ? frames : parent,
+				     b->nodes.all[i].frame, 0 };
 
-		id = index_find(&index, hash, is_call, calls, &call);
-		if (id != INDEX_NONE) {
-			web_number(&b->w, calls[id].number);
-			continue;
-		}
-		call.number = found[call.from]++;
-		web_number(&b->w, call.number);
-		web_number(&b->w, call.to);
-		err = array_reserve(&calls, &room, count + 1, sizeof(*calls))
-			      ?: index_add(&index, hash, count);
-		if (!err)
-			calls[count++] = call;
+		known = calls.count;
+		err = table_add(&calls, &call, offsetof(struct call, number), &id);
+		if (err)
+			break;
+		if (id == known)
+			calls.all[id].number = found[call.from]++;
+		web_number(&b->w, calls.all[id].number);
+		if (id == known)
+			web_number(&b->w, call.to);
 	}
 	web_end_list(&b->w);
-	index_free(&index);
-	free(calls);
+	table_free(&calls);
 	free(found);
 	return err;
 }
@@ -549,7 +468,7 @@ static void print_labels(struct builder *b)
 		web_end_list(&b->w);
 		putc('}', b->w.out);
 	}
-	putc(']', b->w.out);
+	fprintf(b->w.out, "],\n\"lacks_labels\":%s", b->lacks_labels ? "true" : "false");
 }
 
 /*
@@ -788,7 +707,7 @@ static int print_times(struct builder *b)
 static int print_calls_of(struct builder *b, size_t side)
 {
 	const struct profile *p = b->sides[side], *first = b->sides[0];
-	size_t count = p->value_type_count, call_count = 0, room = 0, cost_room = 0;
+	size_t count = p->value_type_count, cost_room = 0;
 	const struct callgraph_options options = {
 		.fields = b->graph.options.fields,
 		.positions = CALLGRAPH_LINES,
@@ -797,10 +716,9 @@ static int print_calls_of(struct builder *b, size_t side)
 	};
 	size_t *values = calloc(count + 1, sizeof(*values));
 	uint32_t *frame_of = NULL; /* of each node of this graph: its frame in the page */
-	struct call *calls = NULL; /* number: how often, as far as it fits */
-	int64_t *costs = NULL;
+	TABLE(struct call) calls = { 0 };
+	int64_t *costs = NULL; /* of each: how often, as far as it fits, and the values */
 	struct callgraph_places places = { 0 };
-	struct index index = { 0 };
 	struct callgraph g;
 	int err = callgraph_init(&g, &options) ?: callgraph_place(&g, p, &places);
 
@@ -815,23 +733,16 @@ static int print_calls_of(struct builder *b, size_t side)
 	for (size_t i = 0; i < g.edges.count && !err; i++) {
 		struct call call = { frame_of[g.positions.all[g.edges.all[i].from].node],
 				     frame_of[g.positions.all[g.edges.all[i].to].node], 0 };
-		uint64_t hash = hash_u64(call.from, call.to), times;
+		uint64_t times;
 		uint32_t id;
 
 		if (g.edges.all[i].kind != PROFILE_CALL)
 			continue;
-		id = index_find(&index, hash, is_call, calls, &call);
-		if (id == INDEX_NONE) {
-			err = array_reserve(&calls, &room, call_count + 1, sizeof(*calls))
-				      ?: array_reserve(&costs, &cost_room, call_count + 1,
-						       (count + 1) * sizeof(*costs))
-				      ?: index_add(&index, hash, call_count);
-			if (err)
-				break;
-			id = call_count++;
-			calls[id] = call;
-			memset(&costs[id * (count + 1)], 0, (count + 1) * sizeof(*costs));
-		}
+		err = table_add(&calls, &call, sizeof(call), &id)
+			      ?: array_reserve(&costs, &cost_room, calls.count,
+					       (count + 1) * sizeof(*costs));
+		if (err)
+			break;
 		times = g.edges.all[i].count;
 		add_i64(&costs[id * (count + 1)], times < INT64_MAX ? (int64_t)times : INT64_MAX);
 		for (size_t v = 0; v < count; v++)
@@ -839,16 +750,16 @@ static int print_calls_of(struct builder *b, size_t side)
 	}
 	if (err)
 		goto out;
-	WEB_LIST(&b->w, "from", web_number, i, call_count, calls[i].from);
-	WEB_LIST(&b->w, "to", web_number, i, call_count, calls[i].to);
-	WEB_LIST(&b->w, "counts", web_number, i, call_count, costs[i * (count + 1)]);
+	WEB_LIST(&b->w, "from", web_number, i, calls.count, calls.all[i].from);
+	WEB_LIST(&b->w, "to", web_number, i, calls.count, calls.all[i].to);
+	WEB_LIST(&b->w, "counts", web_number, i, calls.count, costs[i * (count + 1)]);
 	fputs(",\n\"values\":[", b->w.out);
 	for (size_t v = 0; v < first->value_type_count; v++) {
 		size_t value = profile_find_value(p, first->value_types[v].type);
 
 		fputs(v ? ",\n[" : "[", b->w.out);
 		b->w.in_list = false;
-		for (size_t i = 0; i < call_count; i++)
+		for (size_t i = 0; i < calls.count; i++)
 			web_number(&b->w, value < count ? costs[i * (count + 1) + 1 + value] : 0);
 		web_end_list(&b->w);
 	}
@@ -856,9 +767,8 @@ static int print_calls_of(struct builder *b, size_t side)
 out:
 	free(values);
 	free(frame_of);
-	free(calls);
+	table_free(&calls);
 	free(costs);
-	index_free(&index);
 	callgraph_places_free(&places);
 	callgraph_free(&g);
 	return err;
@@ -897,30 +807,27 @@ static int print_all(struct builder *b)
 		.image_name = b->side_count > 1 ? row_image_of_any_run : NULL,
 	};
 	const struct profile *p = b->sides[0];
-	uint32_t *paths = NULL, empty;
-	size_t samples = 0, labels = 0;
+	uint32_t root, *paths = NULL, empty;
+	size_t samples = 0;
 	int err = callgraph_init(&b->graph, &options);
 
 	for (size_t side = 0; side < b->side_count && !err; side++) {
 		err = callgraph_place(&b->graph, b->sides[side], &b->places[side]);
 		samples += b->sides[side]->sample_count;
-		labels += b->sides[side]->label_count;
 	}
-	/* Each labels may have a process of its own. */
-	b->frames = calloc(b->graph.node_count + labels + 1, sizeof(*b->frames));
+	b->frames = calloc(b->graph.node_count + 1, sizeof(*b->frames));
 	paths = calloc(samples + 1, sizeof(*paths));
 	if (!b->frames || !paths || err ||
-	    array_reserve(&b->nodes, &b->node_room, 1, sizeof(*b->nodes))) {
+	    table_add(&b->nodes, &((struct node){ 0, CALLGRAPH_NONE }), sizeof(struct node),
+		      &root)) {
 		err = -ENOMEM;
 		goto out;
 	}
-	b->nodes[b->node_count++] = (struct node){ 0, CALLGRAPH_NONE };
-	err = web_add_text(&b->texts, "", &empty);
+	err = web_add_text(&b->w, "", &empty);
 	for (size_t side = 0; side < b->side_count && !err; side++)
 		err = note_frames(b, side) ?: note_labels(b, side);
 	for (size_t i = 0; i < b->graph.node_count; i++)
 		b->frames[i].inlined = b->graph.nodes[i].inlined;
-	err = err ?: find_processes(b);
 	if (err)
 		goto out;
 	fputs("{\"version\":1", b->w.out);
@@ -936,8 +843,8 @@ static int print_all(struct builder *b)
 	b->w.in_list = false;
 	err = print_calls(b) ?: print_times(b);
 	err = err ?: web_code_print(b->code, p, &b->places[0], b->order[0], &b->w)
-		      ?: web_why_print(p, &b->texts, &b->w);
-	WEB_LIST(&b->w, "texts", web_text, i, b->texts.count, b->texts.list[i]);
+		      ?: web_why_print(p, &b->w);
+	WEB_LIST(&b->w, "texts", web_text, i, b->w.texts.count, b->w.texts.all[i]);
 	fputs("}\n", b->w.out);
 out:
 	free(paths);
@@ -955,21 +862,16 @@ int web_print_data(const struct profile *p, const struct profile *earlier,
 	for (size_t side = 0; side < b.side_count; side++)
 		callgraph_places_free(&b.places[side]);
 	callgraph_free(&b.graph);
-	for (size_t i = 0; i < b.texts.count; i++)
-		free(b.texts.list[i]);
+	for (size_t i = 0; i < b.w.texts.count; i++)
+		free(b.w.texts.all[i]);
 	for (size_t i = 0; i < b.dimension_count; i++)
 		for (size_t side = 0; side < SIDES; side++)
 			free(b.dimensions[i].texts[side]);
-	for (size_t side = 0; side < SIDES; side++) {
-		free(b.process_of[side]);
+	for (size_t side = 0; side < SIDES; side++)
 		free(b.order[side]);
-	}
-	free(b.processes);
-	free(b.texts.list);
+	table_free(&b.w.texts);
 	free(b.dimensions);
-	free(b.nodes);
+	table_free(&b.nodes);
 	free(b.frames);
-	index_free(&b.texts.index);
-	index_free(&b.node_index);
 	return err;
 }

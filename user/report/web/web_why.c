@@ -1,15 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/web/web_why.h"
+#include "report/web/web.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/tags.h"
 #include "report/why.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/order.h"
 #include "util/sum.h"
+#include "util/table.h"
+
+/*
+ * Bound: files: turns, and waits, whose chains are in a page; then: the longest ones of each
+ * process are; seen: in a note of the page.
+ */
+#define WEB_MOMENTS_MAX 1000
+
+/*
+ * Bound: files: labels of turns of a process; then: those whose turns took most are in the page;
+ * seen: in their table.
+ */
+#define WEB_TURN_LABELS_MAX 100
+
+/* Bound: files: parts of all chains of a page; then: further ones are not in it; seen: as above. */
+#define WEB_WHY_NODES_MAX 200000
 
 /* Parts with less of the whole are one: in a tree as profiltool why does, in a picture a pixel. */
 #define LEAST_PERCENT	  1
@@ -28,10 +46,17 @@ enum moment_kind {
 	MOMENT_KINDS
 };
 
+/* The turns of a process with one label. */
+struct turn_label {
+	const char *label; /* NULL: none */
+	uint64_t count, ns, longest_ns;
+};
+
 /* All processes of one name. */
 struct process {
 	struct why_threads threads; /* a part of builder->threads */
 	size_t counts[MOMENT_KINDS];
+	TABLE(struct turn_label) labels;   /* those that took most first */
 	uint64_t quantiles[WHY_QUANTILES]; /* of its turns */
 	uint64_t blocked_ns;		   /* all its threads */
 };
@@ -50,7 +75,7 @@ struct part {
 
 struct builder {
 	const struct segments *s;
-	struct web_texts *texts;
+	struct web_writer *w;
 	uint32_t *threads; /* by their processes */
 	struct process *processes;
 	size_t process_count, process_room;
@@ -69,29 +94,16 @@ static uint64_t length_ns(const struct time_interval *when)
 	return when->until_ns - when->since_ns;
 }
 
-static int longest_first(const void *left, const void *right)
-{
-	const struct moment *a = left, *b = right;
-
-	return compare_u64(length_ns(&b->when), length_ns(&a->when))
-	       ?: compare_u64(a->when.since_ns, b->when.since_ns)
-	       ?: compare_u64(a->thread, b->thread);
-}
+ORDER(longest_first, struct moment,
+      compare_u64(length_ns(&b->when), length_ns(&a->when)) ?: LEAST(when.since_ns)
+                                                            ?: LEAST(thread))
 
 /* The longest one of each process, then the second of each, and so on. */
-static int by_rank(const void *left, const void *right)
-{
-	const struct moment *a = left, *b = right;
-
-	return compare_u64(a->rank, b->rank) ?: longest_first(a, b);
-}
+ORDER(by_rank, struct moment, LEAST(rank) ?: longest_first(a, b))
 
 static int add_moment(struct moments *m, const struct time_interval *when, uint32_t thread)
 {
-	if (array_reserve(&m->list, &m->room, m->count + 1, sizeof(*m->list)))
-		return -ENOMEM;
-	m->list[m->count++] = (struct moment){ *when, thread, 0 };
-	return 0;
+	return array_add(m->list, m->count, m->room, (struct moment){ *when, thread, 0 });
 }
 
 /* Sorts the moments of a process, which are those from `first` on, and keeps the longest ones. */
@@ -105,6 +117,32 @@ static void keep_longest(struct moments *m, size_t first)
 		m->count = first + WEB_MOMENTS_MAX;
 }
 
+ORDER(most_time_first, struct turn_label, MOST(ns) ?: strcmp(a->label ?: "", b->label ?: ""))
+
+/* Sums up the turns of a process by their labels. */
+static int find_labels(struct builder *b, struct process *process, const struct why_turn *turns,
+		       size_t count)
+{
+	for (size_t i = 0; i < count && b->s->label; i++) {
+		const struct time_interval *when = &turns[i].when;
+		struct turn_label *l, key = { why_label(b->s, turns[i].thread, when), 0, 0, 0 };
+		uint64_t ns = length_ns(when);
+		uint32_t number;
+
+		if (table_add(&process->labels, &key, sizeof(key.label), &number))
+			return -ENOMEM;
+		l = &process->labels.all[number];
+		l->count++;
+		add_u64(&l->ns, ns);
+		if (ns > l->longest_ns)
+			l->longest_ns = ns;
+	}
+	if (process->labels.count)
+		qsort(process->labels.all, process->labels.count, sizeof(*process->labels.all),
+		      most_time_first);
+	return 0;
+}
+
 static int find_turns(struct builder *b, struct process *process)
 {
 	struct moments *all = &b->moments[TURNS];
@@ -114,6 +152,7 @@ static int find_turns(struct builder *b, struct process *process)
 
 	for (size_t i = 0; i < count && !err; i++)
 		err = add_moment(all, &turns[i].when, turns[i].thread);
+	err = err ?: find_labels(b, process, turns, count);
 	free(turns);
 	if (err)
 		return err;
@@ -158,13 +197,8 @@ static int by_process(const void *left, const void *right, void *context)
 	return strcmp(threads[a].process, threads[b].process) ?: compare_u64(a, b);
 }
 
-static int most_blocked_first(const void *left, const void *right)
-{
-	const struct process *a = left, *b = right;
-
-	return compare_u64(b->blocked_ns, a->blocked_ns)
-		       ?: compare_u64(*a->threads.list, *b->threads.list);
-}
+ORDER(most_blocked_first, struct process,
+      MOST(blocked_ns) ?: compare_u64(*a->threads.list, *b->threads.list))
 
 static int find_moments(struct builder *b)
 {
@@ -230,7 +264,7 @@ static uint32_t part_kind(const struct chain *c, const struct chain_node *n)
 
 static int add_part(struct builder *b, const char *text, struct part part)
 {
-	if (!text || web_add_text(b->texts, text, &part.text) ||
+	if (!text || web_add_text(b->w, text, &part.text) ||
 	    array_reserve(&b->parts, &b->part_room, b->part_count + 1, sizeof(*b->parts)))
 		return -ENOMEM;
 	b->parts[b->part_count++] = part;
@@ -302,6 +336,8 @@ static int print_moments(struct builder *b, struct moments *m, size_t room, stru
 			web_number(w, b->part_count - before);
 	}
 	web_end_list(w);
+	WEB_LIST(w, "labels", web_text_number, i, m->count,
+		 why_label(b->s, m->list[i].thread, &m->list[i].when) ?: "");
 	WEB_LIST(w, "threads", web_number, i, m->count, m->list[i].thread);
 	WEB_LIST(w, "since", web_number, i, m->count,
 		 (int64_t)(m->list[i].when.since_ns - b->s->recorded.since_ns));
@@ -337,22 +373,28 @@ static int print_processes(struct builder *b, struct web_writer *w)
 		web_number(w, b->part_count - before);
 	}
 	web_end_list(w);
-	web_begin_list(w, "names");
-	for (size_t i = 0; i < b->process_count; i++) {
-		uint32_t text;
-
-		if (web_add_text(b->texts, b->s->threads[*b->processes[i].threads.list].process,
-				 &text))
-			return -ENOMEM;
-		web_number(w, text);
-	}
-	web_end_list(w);
+	WEB_LIST(w, "names", web_text_number, i, b->process_count,
+		 b->s->threads[*b->processes[i].threads.list].process);
 	WEB_LIST(w, "blocked", web_number, i, b->process_count,
 		 (int64_t)b->processes[i].blocked_ns);
 	WEB_LIST(w, "turns", web_number, i, b->process_count, b->processes[i].counts[TURNS]);
 	WEB_LIST(w, "waits", web_number, i, b->process_count, b->processes[i].counts[WAITS]);
 	WEB_LIST(w, "quantiles", web_number, i, b->process_count * WHY_QUANTILES,
 		 (int64_t)b->processes[i / WHY_QUANTILES].quantiles[i % WHY_QUANTILES]);
+	fputs(",\n\"labels\":[", w->out);
+	for (size_t i = 0; i < b->process_count; i++) {
+		const struct turn_label *l = b->processes[i].labels.all;
+		size_t all = b->processes[i].labels.count;
+		size_t count = all < WEB_TURN_LABELS_MAX ? all : WEB_TURN_LABELS_MAX;
+
+		fprintf(w->out, "%s{\"all\":%zu,\"count\":%zu", i ? ",\n" : "", all, count);
+		WEB_LIST(w, "texts", web_text_number, k, count, l[k].label ?: "");
+		WEB_LIST(w, "turns", web_number, k, count, (int64_t)l[k].count);
+		WEB_LIST(w, "lengths", web_number, k, count, (int64_t)l[k].ns);
+		WEB_LIST(w, "longest", web_number, k, count, (int64_t)l[k].longest_ns);
+		putc('}', w->out);
+	}
+	putc(']', w->out);
 	return 0;
 }
 
@@ -364,14 +406,7 @@ static int print_threads(struct builder *b, struct web_writer *w)
 	uint32_t *process_of = calloc(s->thread_count + 1, sizeof(*process_of));
 	int err = of && process_of ? 0 : -ENOMEM;
 
-	web_begin_list(w, "names");
-	for (size_t i = 0; i < s->thread_count && !err; i++) {
-		uint32_t text;
-
-		err = web_add_text(b->texts, s->threads[i].comm, &text);
-		web_number(w, text);
-	}
-	web_end_list(w);
+	WEB_LIST(w, "names", web_text_number, i, s->thread_count, s->threads[i].comm);
 	for (size_t i = 0; i < b->process_count && !err; i++)
 		for (size_t k = 0; k < b->processes[i].threads.count; k++)
 			process_of[b->processes[i].threads.list[k]] = i;
@@ -396,21 +431,26 @@ static int print_threads(struct builder *b, struct web_writer *w)
 	return err;
 }
 
-int web_why_print(const struct profile *p, struct web_texts *texts, struct web_writer *w)
+int web_why_print(const struct profile *p, struct web_writer *w)
 {
 	struct segments s;
-	struct builder b = { .s = &s, .texts = texts };
+	struct builder b = { .s = &s, .w = w };
+	enum profile_tag_number label = TAG_ROUTE;
 	int err;
 
 	if (!p->waits.count || !p->waits.complete)
 		return 0;
-	err = segments_make(p, &s) ?: find_moments(&b);
+	for (size_t i = 0; i < p->label_count && label != TAG_QUERY; i++)
+		if (profile_tag_text(&p->labels[i], TAG_QUERY))
+			label = TAG_QUERY;
+	err = segments_make(p, tag_kinds[label].key, &s) ?: find_moments(&b);
 	if (err)
 		goto out;
 	fprintf(w->out,
-		",\n\"why\":{\"begin_s\":%" PRIu64 ",\"begin_ns\":%" PRIu64
+		",\n\"why\":{\"label\":\"%s\",\"begin_s\":%" PRIu64 ",\"begin_ns\":%" PRIu64
 		",\"threads\":{\"count\":%zu",
-		s.recorded.since_ns / NS_PER_S, s.recorded.since_ns % NS_PER_S, s.thread_count);
+		s.label ?: "", s.recorded.since_ns / NS_PER_S, s.recorded.since_ns % NS_PER_S,
+		s.thread_count);
 	err = print_threads(&b, w);
 	fprintf(w->out, "},\n\"processes\":{\"quantile_names\":[");
 	w->in_list = false;
@@ -433,6 +473,8 @@ int web_why_print(const struct profile *p, struct web_texts *texts, struct web_w
 out:
 	for (int kind = 0; kind < MOMENT_KINDS; kind++)
 		free(b.moments[kind].list);
+	for (size_t i = 0; i < b.process_count; i++)
+		table_free(&b.processes[i].labels);
 	free(b.processes);
 	free(b.threads);
 	free(b.parts);

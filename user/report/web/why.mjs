@@ -6,8 +6,8 @@
 import { clockTime, data, dimensions, frames, nameOf, paths, percent, STATES } from "./profile.mjs";
 import { chainOf, commandFor, longestLeaf, missing, moments, nodeText, OTHER, pageTime, partText, processName, showChainAt,
 	stretchesOf, threadName, threadsOf, UNKNOWN, blockedOf } from "./chain.mjs";
-import { select, selection } from "./selection.mjs";
-import { announce, contentWidth, hideNote, make, makeChoice, makeTable, showNote } from "./dom.mjs";
+import { labelTest, select, selection } from "./selection.mjs";
+import { announce, capital, contentWidth, hideNote, make, makeChoice, makeTable, showNote } from "./dom.mjs";
 import { Picture } from "./flame.mjs";
 import { spread } from "./time.mjs";
 import { drawLanes, stateColor } from "./states.mjs";
@@ -42,22 +42,52 @@ function stateLegend() {
 
 // --- Which moments there are ---
 
-/** The turns or waits of a process that are in the page, longest first; of the selected interval, if there is one: [number, moment]. */
+/** The turns or waits of a process that are in the page, longest first; of the selected interval and label: [number, moment]. */
 export function momentsOf(process, isTurn) {
-	const { since, until } = selection;
+	const { since, until } = selection, test = labelTest(data.why.label);
 
 	return [...moments.entries()].filter(([, one]) => one.isTurn === isTurn &&
-		data.why.threads.processes[one.thread] === process &&
+		data.why.threads.processes[one.thread] === process && (!test || test(one.label)) &&
 		(since === null || (pageTime(one.since) < until && pageTime(one.since + one.length) > since)));
+}
+
+/** The turns of a process by the label that they have for most of their time; a click chooses one. */
+export function labelRows(process) {
+	const { texts, turns, lengths, longest } = data.why.processes.labels[process];
+
+	return texts.map((number, i) => ({ text: data.texts[number], turns: turns[i], ns: lengths[i], longest: longest[i] }));
+}
+
+/** What their table is called, and how many it lacks. */
+export function labelCaption(process) {
+	const { texts, all } = data.why.processes.labels[process];
+
+	return "Turns by " + data.why.label + (texts.length < all ? ": those that took most, " + texts.length.toLocaleString("en") + " of " +
+		all.toLocaleString("en") + "; the others are not in the page" : "");
+}
+
+function labelTable(process) {
+	const { label } = data.why, number = (text) => make("th", text, { scope: "col", class: "number" });
+	const table = makeTable(labelCaption(process), [number("Total ms"), number("Turns"), number("Longest ms"), capital(label)]);
+
+	for (const { text, turns, ns, longest } of labelRows(process)) {
+		const line = table.tBodies[0].insertRow(), cell = make("td", null);
+		cell.append(button(text || "[no " + label + "]", () => select({ labels: { ...selection.labels, [label]: text } }), { class: "name" }));
+		line.append(...[ms(ns), turns.toLocaleString("en"), ms(longest)].map((one) => make("td", one, { class: "number" })), cell);
+	}
+	return table;
 }
 
 function momentTable(process, isTurn) {
 	const found = momentsOf(process, isTurn), { turns, waits } = data.why.processes, all = (isTurn ? turns : waits)[process];
+	const { label } = data.why, heads = label && isTurn ? [capital(label)] : []; // waits' texts have it
+	const chosen = [selection.since === null ? "" : "in the interval", labelTest(label) ? "of that " + label : ""]
+		.filter((text) => text).join(" and ");
 	const caption = (isTurn ? "Slowest turns" : "Longest waits") + ": " + found.length.toLocaleString("en") + " of " +
-		all.toLocaleString("en") + (selection.since === null ? "" : ", those in the interval") +
-		(found.length < all && selection.since === null ? "; the others' chains are not in the page" : "");
+		all.toLocaleString("en") + (chosen ? ", those " + chosen
+		: found.length < all ? "; the others' chains are not in the page" : "");
 	const table = makeTable(caption, [make("th", "ms", { scope: "col", class: "number" }), "From", "Thread",
-		isTurn ? "Its longest part" : "Wait"]);
+		isTurn ? "Its longest part" : "Wait", ...heads]);
 
 	for (const [number, one] of found.slice(0, shownMoments)) {
 		const tree = chainOf(one), node = isTurn ? longestLeaf(tree) : 1, line = table.tBodies[0].insertRow(), cell = make("td", null, { class: "time" });
@@ -66,10 +96,11 @@ function momentTable(process, isTurn) {
 			open.textContent);
 		cell.append(open);
 		line.append(make("td", ms(one.length), { class: "number" }), cell, make("td", threadName(one.thread)),
-			make("td", tree.kids[node] && node ? (isTurn ? ms(tree.lengths[node]) + " ms: " : "") + without(threadName(one.thread), nodeText(tree, node)) : ""));
+			make("td", tree.kids[node] && node ? (isTurn ? ms(tree.lengths[node]) + " ms: " : "") + without(threadName(one.thread), nodeText(tree, node)) : ""),
+			...heads.map(() => make("td", one.label)));
 	}
 	if (!found.length)
-		table.tBodies[0].insertRow().append(make("td", "none", { colspan: "4" }));
+		table.tBodies[0].insertRow().append(make("td", "none", { colspan: String(4 + heads.length) }));
 	return table;
 }
 
@@ -268,6 +299,8 @@ export function drawWhy(view) {
 		parts.push(make("p", turns[process].toLocaleString("en") + (turns[process] === 1 ? " turn: " : " turns: ") + titles.map((title, i) =>
 			title + " " + ms(quantiles[process * titles.length + i]) + " ms").join(", ") +
 			". A turn is what a thread does from the end of an idle wait to the begin of the next."));
+	if (data.why.label && turns[process])
+		parts.push(labelTable(process));
 	parts.push(momentTable(process, true), momentTable(process, false));
 	if (Math.max(momentsOf(process, true).length, momentsOf(process, false).length) > shownMoments)
 		parts.push(button("Show more of them", () => {

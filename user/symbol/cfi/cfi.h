@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "capture/unwind/unwind_rows.h"
-#include "symbol/cfi/code_frames.h"
 #include "symbol/elf_file.h"
 
 /*
@@ -21,6 +20,10 @@
  */
 int cfi_read(int fd, const char *path, const struct context_wishes *wishes,
 	     struct read_budget *budget, struct unwind_rows *rows, struct error *e);
+
+struct cfi_function {
+	uint64_t start, limit; /* ELF virtual addresses */
+};
 
 /* Sorted, without overlaps. Zero-initialised: none. */
 struct cfi_functions {

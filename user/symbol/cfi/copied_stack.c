@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture/unwind/unwind_copy.h"
 #include "symbol/cfi/cfi.h"
@@ -128,8 +127,7 @@ static void read_image(struct copied_stacks *c, uint32_t number)
 	image->is_known = true;
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		found = found || (fds[i] >= 0 && read_rows(c, fds[i], from, image));
-		if (fds[i] >= 0)
-			close(fds[i]);
+		file_close(fds[i]);
 	}
 	if (!found && strcmp(from->path, "[vdso]") == 0)
 		read_rows(c, -1, from, image);

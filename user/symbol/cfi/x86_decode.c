@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "symbol/cfi/x86_decode.h"
 
-#include <string.h>
-
 /* Bound: format. */
 #define SIZE_MAX_X86 15
 

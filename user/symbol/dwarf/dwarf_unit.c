@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "util/array.h"
+#include "util/order.h"
 
 /*
  * Browsers have a hundred thousand.
@@ -214,10 +215,8 @@ static int read_abbreviations(const struct dwarf_unit *unit, struct dwarf_abbrev
 			for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++)
 				if (attributes[i].code == name)
 					spec.attribute = attributes[i].attribute;
-			if (array_reserve(&a->specs, &a->spec_room, a->spec_count + 1,
-					  sizeof(*a->specs)))
+			if (array_add(a->specs, a->spec_count, a->spec_room, spec))
 				return -ENOMEM;
-			a->specs[a->spec_count++] = spec;
 			entry.count++;
 			if (size == UINT32_MAX || entry.fixed == UINT32_MAX)
 				entry.fixed = UINT32_MAX;
@@ -226,19 +225,13 @@ static int read_abbreviations(const struct dwarf_unit *unit, struct dwarf_abbrev
 		}
 		if (c->bad || a->count == ABBREVIATIONS_MAX)
 			return -EINVAL;
-		if (array_reserve(&a->entries, &a->room, a->count + 1, sizeof(*a->entries)))
+		if (array_add(a->entries, a->count, a->room, entry))
 			return -ENOMEM;
-		a->entries[a->count++] = entry;
 	}
 	return c->bad ? -EINVAL : 0;
 }
 
-static int by_code(const void *x, const void *y)
-{
-	const struct dwarf_abbreviation *a = x, *b = y;
-
-	return (a->code > b->code) - (a->code < b->code);
-}
+ORDER(by_code, struct dwarf_abbreviation, LEAST(code))
 
 static int read_abbreviation_table(const struct dwarf_unit *unit, struct dwarf_abbreviations *a)
 {
@@ -634,11 +627,8 @@ int dwarf_note_unit(const struct dwarf_unit *unit)
 
 	if (file->all_known)
 		return 0;
-	if (array_reserve(&file->spans, &file->span_room, file->span_count + 1,
-			  sizeof(*file->spans)))
-		return -ENOMEM;
-	file->spans[file->span_count++] = (struct dwarf_span){ unit->offset, unit->limit };
-	return 0;
+	return array_add(file->spans, file->span_count, file->span_room,
+			 (struct dwarf_span){ unit->offset, unit->limit });
 }
 
 int dwarf_find_units(struct dwarf_file *file,
@@ -667,13 +657,7 @@ int dwarf_find_units(struct dwarf_file *file,
 	return err;
 }
 
-static int compare_span(const void *offset, const void *span)
-{
-	const struct dwarf_span *s = span;
-	uint64_t at = *(const uint64_t *)offset;
-
-	return at < s->offset ? -1 : at >= s->limit;
-}
+ORDER_OF_KEY(compare_span, uint64_t, struct dwarf_span, *a < b->offset ? -1 : *a >= b->limit)
 
 static struct dwarf_span *find_span(const struct dwarf_file *file, uint64_t offset)
 {
