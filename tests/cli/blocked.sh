@@ -196,10 +196,11 @@ check "too many different stacks of waits: the file keeps the number" test \
 
 check "new threads: recorded" exits 0 "$profiltool" record --wall --json -o "$work/new.pb.gz" -- timeout 1 "$progs/churn" 4 1
 mv "$work/out" "$work/new.json"
-# What interrupts and a host take of a thread that has waited is no wait either, but then that is said.
-check "new threads: all blocked time has a reason, or it is said" json "(lambda w: w['blocked_by']['start'] > 0 and
-	(w['blocked_by'].get('unknown', 0) <= .01 * w['blocked_ns'] or
-		$(grep -c 'of the blocked time has no reason' "$work/err")))(j['wall'])" "$work/new.json"
+# What interrupts and a host take of a thread that has waited is no wait either: from 1 % on that is said, and only then.
+check "new threads: all time asleep has a reason, or it is said" json "(lambda w, reasons: reasons[0]['start'] > 0 and
+	(w['blocked_ns'] + w['idle_ns'] - sum(ns for of in reasons for name, ns in of.items() if name != 'unknown') >
+		(w['blocked_ns'] + w['idle_ns']) // 100) == $(grep -c 'of the time asleep has no reason' "$work/err"))(
+	j['wall'], [j['wall']['blocked_by'], j['wall']['idle_by']])" "$work/new.json"
 
 # --- Asked ---
 
