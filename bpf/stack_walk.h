@@ -133,10 +133,25 @@ static __always_inline bool put_next_frame(struct stack_scratch *scratch)
 	return false;
 }
 
+/* Reads the first functions of the process's script. Returns whether its state was found. */
+static __always_inline bool begin_own_script(struct stack_scratch *scratch)
+{
+	const struct unwind_mapping *mapping;
+	struct walk *walk = &scratch->walk;
+
+	if (WALK_HAS_THREAD_POINTER && !scratch->script.looked && walk->process.interpreter) {
+		mapping = walk_mapping(walk, walk->process.first + walk->process.interpreter - 1);
+		if (mapping) {
+			walk->at = *mapping;
+			begin_script(walk, &scratch->script);
+		}
+	}
+	return scratch->script.found;
+}
+
 /* The native walk has ended: appends the functions of a script that it has not come to. */
 WALK_FUNCTION int put_last_frames(struct stack_scratch *scratch)
 {
-	const struct unwind_mapping *mapping;
 	struct script_walk *script;
 	struct walk *walk;
 	bool goes_on;
@@ -145,14 +160,8 @@ WALK_FUNCTION int put_last_frames(struct stack_scratch *scratch)
 		return 0;
 	walk = &scratch->walk;
 	script = &scratch->script;
-	if (WALK_HAS_THREAD_POINTER && !script->looked && walk->process.interpreter &&
-	    walk->end != UNWIND_COMPLETE) {
-		mapping = walk_mapping(walk, walk->process.first + walk->process.interpreter - 1);
-		if (!mapping)
-			return 0;
-		walk->at = *mapping;
-		begin_script(walk, script);
-	}
+	if (walk->end != UNWIND_COMPLETE)
+		begin_own_script(scratch);
 	if (!script->found)
 		return 0;
 	if (script->image.language == LANGUAGE_PHP && !script->is_threads && !script->wrote)

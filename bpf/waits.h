@@ -44,15 +44,19 @@
 
 struct wait_place {
 	__u64 pc, sp;
-	__u64 file;		  /* the address, where the reason follows from it; else 0 */
-	__u64 until_ns;		  /* see WAIT_DOUBT_NS; 0: the stack is whole */
-	__u32 slot;		  /* in `waits` */
-	__u16 reason;		  /* perhaps WAIT_BY_DESCRIPTOR and the like */
-	__u16 facts;		  /* the reason, with the role */
-	__u16 context;		  /* of `slot`: see struct stack */
-	__u16 frames;		  /* 0: the place is free */
-	__u16 words[WAIT_FRAMES]; /* where each caller's return address is: words from sp on */
+	__u64 file;	/* the address, where the reason follows from it; else 0 */
+	__u64 until_ns; /* see WAIT_DOUBT_NS; 0: the stack is whole */
+	__u32 slot;	/* in `waits` */
+	__u16 reason;	/* perhaps WAIT_BY_DESCRIPTOR and the like */
+	__u16 facts;	/* the reason, with the role */
+	__u16 context;	/* of `slot`: see struct stack */
+	__u16 frames;	/* 0: the place is free */
+	bool script;	/* some are functions of a script */
+	/* Where each frame's return address is: words from sp on; WAIT_NO_WORD: nowhere. */
+	__u16 words[WAIT_FRAMES];
 };
+
+#define WAIT_NO_WORD 0xffff
 
 #define SLOT_LATER 0xffffffff /* is being found */
 
@@ -113,6 +117,8 @@ struct wait_scratch {
 	struct stack_scratch stack;
 	struct wait_place place; /* of the stack that is walked */
 	bool plain;		 /* it can be remembered, so far */
+	__u64 word;		 /* where the return address is to which the walk has come */
+	__u32 taken;		 /* of script->words: see is_next_function() */
 	__u64 window_at;
 	__u64 window[WAIT_WINDOW_WORDS];
 };
@@ -687,15 +693,15 @@ __noinline int are_at_place(struct wait_scratch *scratch, struct wait_place *pla
 			    struct stack *stack, __u32 first)
 {
 	const __u64 *words = (const __u64 *)stack;
-	__u64 callers;
+	__u64 begin;
 
 	if (!scratch || !place || !stack)
 		return 0;
-	callers = STACK_HEAD_WORDS + stack->kernel_depth + 1;
+	begin = STACK_HEAD_WORDS + stack->kernel_depth;
 	for (__u32 i = 0; i < WAIT_BLOCK_FRAMES; i++) {
-		__u64 number = first + i, caller = callers + number, at, index;
+		__u64 number = first + i, caller = begin + number, at, index;
 
-		if (number + 1 >= place->frames)
+		if (number >= place->frames)
 			break;
 		/*
 		 * Makes the compiler use the registers that it checks; and check them last: Linux
@@ -704,6 +710,8 @@ __noinline int are_at_place(struct wait_scratch *scratch, struct wait_place *pla
 		asm("" : "+r"(number), "+r"(caller));
 		if (number >= WAIT_FRAMES)
 			break;
+		if (place->words[number] == WAIT_NO_WORD)
+			continue;
 		at = place->sp + place->words[number] * 8ULL;
 		index = (at - scratch->window_at) / 8;
 		if (index >= WAIT_WINDOW_WORDS) {
@@ -723,25 +731,83 @@ __noinline int are_at_place(struct wait_scratch *scratch, struct wait_place *pla
 	return 1;
 }
 
+/* In the arena. */
+static __always_inline struct stack *stack_at_place(const struct wait_place *place)
+{
+	__u32 key = place->slot;
+	const struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
+
+	return entry ? (struct stack *)words_at(entry->position) : NULL;
+}
+
 /* Whether all return addresses of the place's stack are where they were. */
 __noinline int is_at_place(struct wait_scratch *scratch, struct wait_place *place)
 {
-	struct wait_entry *entry;
 	struct stack *stack;
-	__u32 key;
 
 	if (!scratch || !place)
 		return 0;
-	key = place->slot;
-	entry = bpf_map_lookup_elem(&waits, &key);
-	stack = entry ? (struct stack *)words_at(entry->position) : NULL;
+	stack = stack_at_place(place);
 	if (!stack)
 		return 0;
 	scratch->window_at = 1; /* none is there */
-	for (__u32 i = 0; i < WAIT_FRAMES && i + 1 < place->frames; i += WAIT_BLOCK_FRAMES)
+	for (__u32 i = 0; i < WAIT_FRAMES && i < place->frames; i += WAIT_BLOCK_FRAMES)
 		if (!are_at_place(scratch, place, stack, i))
 			return 0;
 	return 1;
+}
+
+/*
+ * Whether frame `number` of a stack, which is in the arena, is the next function that the script
+ * runs, at the same instruction; or no function of a script.
+ */
+__noinline int is_next_function(struct wait_scratch *scratch, struct stack *stack, __u32 number)
+{
+	const __u64 *words = (const __u64 *)stack;
+	struct script_walk *script;
+	__u64 at, taken;
+
+	if (!scratch || !stack)
+		return 0;
+	script = &scratch->stack.script;
+	at = STACK_HEAD_WORDS + stack->kernel_depth + (__u64)number;
+	asm("" : "+r"(at)); /* makes the compiler use the register that it checks */
+	if (at >= STACK_WORDS_MAX)
+		return 0;
+	if (!language_of_word(words[at]))
+		return 1;
+	if (scratch->taken >= script->count) {
+		read_script_frames(script);
+		scratch->taken = 0;
+	}
+	taken = scratch->taken++;
+	asm("" : "+r"(taken));
+	return taken < script->count && taken < LANGUAGE_FRAMES_MAX &&
+	       script->words[taken] == words[at];
+}
+
+/* Whether the script runs the functions that are in the place's stack, and no others. */
+__noinline int is_script_at_place(struct wait_scratch *scratch, struct wait_place *place)
+{
+	struct script_walk *script;
+	struct stack *stack;
+
+	if (!scratch || !place)
+		return 0;
+	stack = stack_at_place(place);
+	if (!stack)
+		return 0;
+	script = &scratch->stack.script;
+	scratch->stack.walk.sp = place->sp;
+	begin_stack_walk(&scratch->stack, native_frames);
+	if (!take_own_process(&scratch->stack.walk, scratch->stack.sample.stack.id) ||
+	    !begin_own_script(&scratch->stack))
+		return 0;
+	scratch->taken = 0;
+	for (__u32 i = 0; i < WAIT_FRAMES && i < place->frames; i++)
+		if (!is_next_function(scratch, stack, i))
+			return 0;
+	return scratch->taken == script->count && !has_python_frames(script);
 }
 
 /*
@@ -761,7 +827,8 @@ __noinline int find_place(struct wait_scratch *scratch, struct wait_task *own)
 		if (place->frames && place->pc == wanted->pc && place->sp == wanted->sp &&
 		    place->reason == wanted->reason && place->file == wanted->file &&
 		    (!place->until_ns || bpf_ktime_get_ns() < place->until_ns) &&
-		    is_at_place(scratch, place))
+		    is_at_place(scratch, place) &&
+		    (!place->script || is_script_at_place(scratch, place)))
 			return i + 1;
 	}
 	return 0;
@@ -793,18 +860,14 @@ __noinline int keep_place(struct wait_scratch *scratch, struct wait_task *own)
 __noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_place *place,
 				    __u32 uid)
 {
-	const struct wait_entry *entry;
 	const struct stack *from;
 	struct stack *stack;
 	__u64 index, first, size;
-	__u32 key;
 
 	if (!scratch || !place)
 		return 0;
 	stack = &scratch->stack.sample.stack;
-	key = place->slot;
-	entry = bpf_map_lookup_elem(&waits, &key);
-	from = entry ? (const struct stack *)words_at(entry->position) : NULL;
+	from = stack_at_place(place);
 	if (!from)
 		return 0;
 	stack->cpu = from->cpu;
@@ -822,49 +885,60 @@ __noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_pl
 	return find_wait(stack, uid);
 }
 
-/* As walk_frame(), and notes where the return address is: number `number` of the native frames. */
-__noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
+/* As walk_frame(), and notes where the frame's return address is. */
+__noinline int walk_wait_frame(struct wait_scratch *scratch)
 {
 	struct wait_place *place;
 	struct walk *walk;
-	__u64 word;
-	__u32 depth;
+	__u64 depth, index, pc, word;
+	bool ended;
 
 	if (!scratch)
 		return 1;
 	walk = &scratch->stack.walk;
 	place = &scratch->place;
 	depth = scratch->stack.depth;
-	if (put_next_frame(&scratch->stack))
+	index = scratch->stack.sample.stack.kernel_depth + depth;
+	pc = walk->pc;
+	ended = put_next_frame(&scratch->stack);
+	/* In place of an interpreter's frame there may be none, or its script's functions. */
+	asm("" : "+r"(depth), "+r"(index));
+	if (depth < WAIT_FRAMES && index < 2 * STACK_DEPTH_MAX && scratch->stack.depth > depth &&
+	    scratch->stack.sample.stack.pcs[index] == pc)
+		place->words[depth] = scratch->word;
+	if (ended)
 		return 1;
 	word = (walk->sp - 8 - place->sp) / 8;
-	if (walk->mark || word > 0xffff || number >= WAIT_FRAMES ||
-	    scratch->stack.depth != depth + 1)
+	if (walk->mark || word >= WAIT_NO_WORD)
 		scratch->plain = false;
-	else
-		place->words[number] = word;
+	scratch->word = word;
 	return 0;
 }
 
-/*
- * As walk_frames(), and notes where the return addresses are. The stack of a script is not
- * remembered: its functions are not on the native stack.
- */
+/* As walk_frames(), and notes where the return addresses are. */
 __noinline int walk_wait_frames(struct wait_scratch *scratch)
 {
-	__u32 native;
+	const struct script_walk *script;
+	struct wait_place *place;
 
 	if (!scratch)
 		return 0;
+	script = &scratch->stack.script;
+	place = &scratch->place;
 	begin_stack_walk(&scratch->stack, native_frames);
+	__builtin_memset(place->words, 0xff, sizeof(place->words));
 	scratch->plain = true;
+	scratch->word = WAIT_NO_WORD;
 	for (__u32 i = 0; i < STACK_STEPS_MAX; i++)
-		if (walk_wait_frame(scratch, i))
+		if (walk_wait_frame(scratch))
 			break;
-	native = scratch->stack.depth;
 	put_last_frames(&scratch->stack);
-	scratch->plain &= scratch->stack.depth == native;
-	scratch->place.frames = scratch->plain ? scratch->stack.depth : 0;
+	place->script = script->wrote;
+	/* Which functions of other languages run is known by the walk alone. */
+	if (scratch->stack.depth > WAIT_FRAMES ||
+	    (place->script && script->image.language != LANGUAGE_PYTHON))
+		scratch->plain = false;
+	place->frames = scratch->plain ? scratch->stack.depth : 0;
 	return scratch->stack.depth;
 }
 

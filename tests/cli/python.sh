@@ -86,6 +86,66 @@ check "a wait that was under way when the recording began has the script's stack
 	'.*;<module>;main;.*;\[(blocked|idle): pipe\]'
 check "no wait of a script has the interpreter's functions instead" chains_are walls none \
 	'(.*;)?_PyEval_EvalFrameDefault(;.*)?'
+# Each wait is below other functions, or lines, while the native stack is the same; some of code that was made just now, where
+# other code was. A sleep is never shorter than asked, and the script sees the time to get a CPU, too.
+cat >waits.py <<'EOF_PYTHON'
+import collections, time
+
+SLEEP_NS = 2000000
+asked = collections.Counter()
+seen = collections.Counter()
+
+def wait(chain):
+    begin = time.monotonic_ns()
+    time.sleep(SLEEP_NS / 1e9)
+    seen[chain] += time.monotonic_ns() - begin
+    asked[chain] += SLEEP_NS
+
+def a(chain):
+    wait(chain + ";a")
+
+def b(chain):
+    wait(chain + ";b")
+    wait(chain + ";b")
+
+def other_line(chain):
+    wait(chain + ";other_line"); b(chain + ";other_line")
+    a(chain + ";other_line")
+
+for i in range(60):
+    a("<module>")
+    b("<module>")
+    other_line("<module>")
+    exec(f"def made_{i % 3}(chain):\n wait(chain)\nmade_{i % 3}('<module>;<module>;made_{i % 3}')", {"wait": wait})
+with open("waits.truth", "w") as out:
+    for chain in asked:
+        print(asked[chain], seen[chain], chain, file=out)
+EOF_PYTHON
+
+# waits_agree: each chain of waits.py has waited as long as it saw.
+waits_agree() {
+	"$profiltool" convert --value wall waits.pb.gz waits.folded 2>/dev/null
+	python3 - <<'EOF_PYTHON'
+import collections, re
+found = collections.Counter()
+for line in open("waits.folded"):
+    stack, value = line.rsplit(None, 1)
+    chain = re.search(r"((?:<module>|a|b|other_line|made_\d)(?:;(?:<module>|a|b|other_line|made_\d))*);wait;.*\[blocked: sleep\]", stack)
+    if chain:
+        found[chain[1]] += int(value)
+wrong = []
+for line in open("waits.truth"):
+    asked, seen, chain = line.split()
+    if not int(asked) <= found[chain] <= int(seen):
+        wrong.append(f"{chain}: {found[chain]} of {asked} to {seen}")
+    del found[chain]
+assert not wrong and not found, (wrong, found)
+EOF_PYTHON
+}
+
+"$profiltool" record --chains --max-overhead 0 -o waits.pb.gz -- "$python" waits.py >out 2>err
+check "each wait is below the functions that ran, whatever was in memory before them" waits_agree
+
 record_script fork fork
 check "a forked child's stacks have its functions" chains_are fork some \
 	'.*;fork;child;.*;child_work;spin(;.*)?'

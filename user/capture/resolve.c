@@ -40,9 +40,12 @@ struct visitor {
 	void *context;
 };
 
-/* What a sample was at a time, and up to when. */
+/*
+ * What a sample was at a time, and up to when. Code objects of scripts have a time of their own:
+ * the BPF program sends what a wait is in when it has begun.
+ */
 struct moment {
-	uint64_t time_ns, until_ns;
+	uint64_t time_ns, until_ns, code_ns, code_until_ns;
 	bool in_doubt;
 	bool in_gap; /* see struct gap_answer */
 };
@@ -145,7 +148,7 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		if (user && language_of_word(pcs[i])) {
 			frames[i].code = scripts_find(v->scripts, sample_id_process(sample->id),
 						      language_code(pcs[i]), since_ns,
-						      moment->time_ns, &moment->until_ns);
+						      moment->code_ns, &moment->code_until_ns);
 			kept = i + 1;
 			continue;
 		}
@@ -181,6 +184,11 @@ static const char *name_thread(const struct visitor *v, pid_t pid, pid_t tid, st
 	return answer.comm;
 }
 
+static uint64_t middle_ns(const struct timed_wait *wait)
+{
+	return wait->since_ns + wait->length_ns / 2;
+}
+
 /*
  * Visits the ticks of a sample from times[0] on, or the waits from waits[0] on, for which it is the
  * same; without either, the last ones. `before`: how much of its count was visited. Sets *visited
@@ -190,11 +198,12 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		       const uint64_t *times, const struct timed_wait *waits, size_t count,
 		       uint64_t before, size_t *visited)
 {
+	const uint64_t time_ns = times ? times[0] : waits ? waits[0].since_ns : sample->first_ns;
 	struct moment moment = {
-		.time_ns = times   ? times[0]
-			   : waits ? waits[0].since_ns
-				   : sample->first_ns,
+		.time_ns = time_ns,
 		.until_ns = UINT64_MAX,
+		.code_ns = waits ? middle_ns(waits) : time_ns,
+		.code_until_ns = UINT64_MAX,
 	};
 	struct process *process =
 		process_at(v->processes, sample_id_tgid(sample->id), moment.time_ns);
@@ -225,6 +234,8 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		}
 	}
 	out.depth = resolve_frames(v, sample, process, pcs, frames, &moment);
+	if (!waits)
+		limit(&moment, moment.code_until_ns);
 	out.user_depth = out.depth - sample->kernel_depth;
 	/* The list of the thread is complete, wherever the native walk has ended. */
 	if (out.user_depth && out.end != UNWIND_TRUNCATED &&
@@ -257,7 +268,8 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	} else if (waits) {
 		do
 			amount += waits[parts++].length_ns;
-		while (parts < count && waits[parts].since_ns < moment.until_ns);
+		while (parts < count && waits[parts].since_ns < moment.until_ns &&
+		       middle_ns(&waits[parts]) < moment.code_until_ns);
 	} else {
 		/* Their times were lost: they may have come after a change. */
 		amount = count;
