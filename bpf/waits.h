@@ -33,7 +33,7 @@
 #define WAIT_DOUBT_NS 1000000000
 
 /*
- * A wait shorter than WAIT_BUCKET_NS makes its place one of these: there stacks are spared first.
+ * A wait shorter than WAIT_BUCKET_NS makes its place one of these: there walks are spared first.
  * Bound: users: places of a thread that are known for short waits; then: the last one takes
  * another's place; again: at the next wait; share: the thread's own; seen: not seen.
  */
@@ -1034,12 +1034,13 @@ static __noinline __u32 place_or_thread(struct stack *stack, __u32 uid, __u32 sl
 
 /*
  * The entry for the stack with which the current thread, `own` and `id`, has entered the kernel,
- * below kernel_size bytes of kernel frames. file: see struct wait_place.
+ * below kernel_size bytes of kernel frames. file: see struct wait_place. walks: it may be walked;
+ * else, if it is not remembered, SLOT_LATER is returned.
  */
 static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scratch,
 					    struct task_struct *task, struct wait_task *own,
 					    __u64 id, __u16 reason, struct file *file,
-					    long kernel_size, bool cfi,
+					    long kernel_size, bool cfi, bool walks,
 					    struct wait_counters *counters)
 {
 	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -1063,6 +1064,8 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 						 find_wait_at_place(scratch, place, own->uid))
 			       : place->slot;
 	}
+	if (!walks)
+		return SLOT_LATER;
 	counters->walks++;
 	place->facts = stack->cpu = own->reason = reason_and_role(task, regs, reason, file, true);
 	place->slot = walk_wait(ctx, scratch, own, regs, kernel_size, cfi);
@@ -1082,8 +1085,8 @@ static __always_inline struct wait_counters *own_wait_counters(void)
 
 /*
  * Whether the programs have taken so many quarters of what they may take of this CPU's time. They
- * then spare stacks: first those of wakers, then of waits that will be short, then all. The time of
- * all switches is estimated by that of one in 8.
+ * then spare stacks: first those of wakers, then walks of waits that will be short, then all. The
+ * time of all switches is estimated by that of one in 8.
  */
 static __always_inline bool is_over_budget(struct wait_counters *counters, __u64 now,
 					   __u32 quarters)
@@ -1579,7 +1582,9 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	struct file *file;
 	long kernel_size = 0;
 	__u64 id;
+	__u32 slot;
 	__u16 reason, context;
+	bool walks;
 
 	if (!scratch || !counters)
 		return;
@@ -1619,17 +1624,22 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	write_in_order(&wait->since_ns, now);
 	file = wait_file(task, regs, reason, true);
 	wait->place = (regs->PC_REGISTER ^ regs->sp * 0x9e3779b97f4a7c15) >> 24 ^ reason;
-	if (is_over_budget(counters, now, *short_place(wait) == wait->place ? 3 : 4)) {
+	slot = SLOT_LATER;
+	if (!is_over_budget(counters, now, 4)) {
+		if (has_kernel_stack(reason, state))
+			kernel_size = get_frames(ctx, stack->pcs, 0);
+		walks = *short_place(wait) != wait->place || !is_over_budget(counters, now, 3);
+		slot = find_own_stack(ctx, scratch, task, wait, id, reason, file, kernel_size, cfi,
+				      walks, counters);
+	}
+	if (slot == SLOT_LATER) {
 		counters->spared++;
 		context = wait_context(scratch, wait, id, cfi);
 		wait->reason = reason_in_haste(wait, reason, file);
 		wait->slot = find_wait_without_stack(stack, wait->uid, id, wait->reason, context);
 		return;
 	}
-	if (has_kernel_stack(reason, state))
-		kernel_size = get_frames(ctx, stack->pcs, 0);
-	wait->slot = find_own_stack(ctx, scratch, task, wait, id, reason, file, kernel_size, cfi,
-				    counters);
+	wait->slot = slot;
 	if (reason == WAIT_LOCK && is_futex(regs))
 		wait->whom = find_holder(task, wait, stack);
 }
@@ -1856,7 +1866,8 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 		stack->cpu = WAKER_THREAD;
 		return find_wait(stack, own->uid);
 	}
-	return find_own_stack(ctx, scratch, task, own, id, WAKER_THREAD, NULL, size, cfi, counters);
+	return find_own_stack(ctx, scratch, task, own, id, WAKER_THREAD, NULL, size, cfi, true,
+			      counters);
 }
 
 /* Notes who ends now a wait while a window is cut. */
