@@ -209,6 +209,36 @@ int tick_stacks_cfi(__u64 *ctx)
 	return 0;
 }
 
+/* --- At a tracepoint --- */
+
+static __always_inline void tracepoint_stack(void *ctx, bool cfi)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct stack_scratch *own = own_scratch();
+	__u64 start = begin_timing(), id = is_wanted(task) ? id_of_tick(task, true) : 0;
+
+	if (!id || !own)
+		return;
+	begin_stack(&own->sample, id, 0);
+	complete_stack(ctx, own, cfi, 0, true, get_frames(ctx, own->sample.stack.pcs, 0));
+	if (start)
+		count_time(start);
+}
+
+SEC("?tp")
+int tracepoint_stacks(void *ctx)
+{
+	tracepoint_stack(ctx, false);
+	return 0;
+}
+
+SEC("?tp")
+int tracepoint_stacks_cfi(void *ctx)
+{
+	tracepoint_stack(ctx, true);
+	return 0;
+}
+
 /* Run once, by BPF_PROG_TEST_RUN: whether this kernel lets ticks know how many threads wait. */
 SEC("?raw_tp")
 int knows_waiting(void *ctx)

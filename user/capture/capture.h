@@ -26,8 +26,12 @@
  * Events that are no ticks of a clock: each is a sample. X(NUMBER, name, type, config): the name is
  * what -e takes, type and config are those of perf_event_open(2).
  */
-#define CAPTURE_COUNTED_LIST(X) \
-	X(PAGE_FAULTS, "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS)
+#define CAPTURE_COUNTED_LIST(X)                                                             \
+	X(PAGE_FAULTS, "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS)        \
+	X(MINOR_FAULTS, "minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN)  \
+	X(MAJOR_FAULTS, "major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ)  \
+	X(SWITCHES, "context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES) \
+	X(MIGRATIONS, "cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS)
 
 enum capture_event {
 	CAPTURE_AUTO, /* cycles when there is a PMU, else cpu-clock */
@@ -37,7 +41,8 @@ enum capture_event {
 #define CAPTURE_ENUM(number, name, type, config) CAPTURE_##number,
 	CAPTURE_COUNTED_LIST(CAPTURE_ENUM)
 #undef CAPTURE_ENUM
-	CAPTURE_EVENTS
+	CAPTURE_EVENTS,
+	CAPTURE_TRACEPOINT = CAPTURE_EVENTS, /* options.tracepoint, with stacks */
 };
 
 /* False: it is of CAPTURE_COUNTED_LIST. */
@@ -113,6 +118,7 @@ struct capture_options {
 	size_t cgroup_count;
 	uid_t uid;
 	enum capture_event event;
+	const char *tracepoint; /* "sched:sched_switch"; valid until capture_free() */
 	unsigned int frequency; /* Hz; with CAPTURE_TICK, 0 or the kernel's; 0 of no clock */
 	enum capture_victim victim;
 	pid_t victim_pid;
@@ -224,6 +230,7 @@ uint64_t capture_ticks(const struct capture *c);
 struct capture_totals {
 	ACCOUNT_MEMBERS;
 	uint64_t ring_full;	 /* ticks lost: no room in the ring buffer */
+	uint64_t nested;	 /* events lost, of anybody's: in another BPF program, on its CPU */
 	uint64_t ring;		 /* of the counted: through the ring buffer */
 	uint64_t waits_refused;	 /* of waits_no_room: of the one user who has the most */
 	uid_t waits_refused_uid; /* that user */

@@ -2,11 +2,13 @@
 #include "capture/events.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,25 +90,74 @@ uint64_t events_tick_ns(void)
 	return clock_resolution_ns(CLOCK_MONOTONIC_COARSE); /* this clock advances at each tick */
 }
 
-int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
-		   struct error *e)
+#define TRACEFS "/sys/kernel/tracing"
+
+int events_open_tracefs(struct error *e)
+{
+	int type, fd = open(TRACEFS "/events", O_PATH | O_CLOEXEC);
+
+	file_close(fd);
+	if (fd >= 0)
+		return open(TRACEFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* It is not mounted: a mount that has no place, and goes with its descriptor. */
+	type = fsopen("tracefs", FSOPEN_CLOEXEC);
+	fd = type < 0 || fsconfig(type, FSCONFIG_CMD_CREATE, NULL, NULL, 0)
+		     ? -errno
+		     : fsmount(type, FSMOUNT_CLOEXEC, 0);
+	file_close(type);
+	if (fd < 0) {
+		error_set(e, fd == -1 ? errno : -fd, "cannot look for tracepoints in " TRACEFS);
+		error_hint(e, "as root: mount -t tracefs tracefs " TRACEFS);
+		return -ENOENT;
+	}
+	return fd;
+}
+
+/* Sets *number to the kernel's number of a tracepoint. Returns 0 or a negative errno. */
+static int find_tracepoint(const char *name, uint64_t *number, struct error *e)
+{
+	const char *colon = strchr(name, ':');
+	char path[256], text[32];
+	int tracefs = events_open_tracefs(e), size, err = -ENOENT;
+
+	if (tracefs < 0)
+		return tracefs;
+	size = snprintf(path, sizeof(path), "/proc/self/fd/%d/events/%.*s/%s/id", tracefs,
+			(int)(colon - name), name, colon + 1);
+	if (!strchr(name, '/') && size < (int)sizeof(path))
+		err = file_read_line(path, text, sizeof(text));
+	close(tracefs);
+	if (!err && number_parse(text, 0, UINT32_MAX, number) == 0)
+		return 0;
+	error_set(e, err == -ENOENT ? 0 : -err, "this kernel has no tracepoint \"%s\"", name);
+	error_hint(e, "profiltool record -e list prints all that there are");
+	return -ENOENT;
+}
+
+int events_prepare(struct event_set *set, enum capture_event event, const char *tracepoint,
+		   unsigned int frequency, struct error *e)
 {
 	char text[32];
 	uint64_t limit;
 
 	if (!capture_is_clock(event)) {
+		uint64_t number = 0;
+
+		if (frequency)
+			return error_set(e, 0,
+					 "events are counted one by one: they have no frequency");
+		if (tracepoint && find_tracepoint(tracepoint, &number, e))
+			return -ENOENT;
 		set->kind = event;
+		set->tracepoint = tracepoint;
 		set->attr = (struct perf_event_attr){
 			.size = sizeof(set->attr),
-			.type = counted[event].type,
-			.config = counted[event].config,
+			.type = tracepoint ? PERF_TYPE_TRACEPOINT : counted[event].type,
+			.config = tracepoint ? number : counted[event].config,
 			.sample_period = 1,
 			.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		};
-		return frequency ? error_set(e, 0,
-					     "%s are counted one by one: they have no frequency",
-					     capture_event_names[event])
-				 : 0;
+		return 0;
 	}
 	if (file_read_line("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof(text)) ==
 		    0 &&
@@ -165,9 +216,9 @@ static int open_cpu(int cpu, void *context)
 	char what[32];
 
 	for (size_t i = 0; i < set->count; i++)
-		if (set->events[i].cpu == cpu)
+		if (set->events[i].cpu == cpu || set->tracepoint)
 			return 0;
-	if (c->members && !members_may_run_on(c->members, cpu)) {
+	if (c->members && !set->tracepoint && !members_may_run_on(c->members, cpu)) {
 		set->incomplete = true;
 		return 0;
 	}
@@ -234,9 +285,10 @@ int events_open(struct event_set *set, const struct members *members, int progra
 	size_t first = 0;
 	int err, enable_err;
 
-	/* The events of CPUs that went offline are dead. */
+	/* The events of CPUs that went offline are dead; but a tracepoint's program still runs. */
 	for (size_t i = 0; i < set->count; i++)
-		if (perf_event_is_dead(set->events[i].fd, &set->events[i].enabled_ns))
+		if (!set->tracepoint &&
+		    perf_event_is_dead(set->events[i].fd, &set->events[i].enabled_ns))
 			close(set->events[i].fd);
 		else
 			set->events[first++] = set->events[i];

@@ -16,6 +16,7 @@ struct event {
 struct event_set {
 	struct perf_event_attr attr;
 	enum capture_event kind; /* CAPTURE_CPU_CLOCK, CAPTURE_CYCLES or no clock */
+	const char *tracepoint;	 /* the one of all CPUs is enough for it */
 	uint64_t tick_ns;  /* 0: no clock; between two ticks of a CPU; with cycles: approximately */
 	uint64_t phase_ns; /* for how long events_open() waits, which makes the first tick random */
 	uint64_t begin_ns; /* CLOCK_MONOTONIC: from here on those that it has opened last tick */
@@ -24,10 +25,12 @@ struct event_set {
 	bool incomplete; /* some CPUs have no event, as no member may run there */
 };
 
-/* Chooses the clock; sets set->attr, kind, tick_ns and phase_ns. Returns 0 or a negative errno.
+/*
+ * Chooses the clock, or the event; sets set->attr, kind, tracepoint, tick_ns and phase_ns.
+ * tracepoint: its name, which stays valid; NULL if it is none. Returns 0 or a negative errno.
  */
-int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
-		   struct error *e);
+int events_prepare(struct event_set *set, enum capture_event event, const char *tracepoint,
+		   unsigned int frequency, struct error *e);
 
 /*
  * Opens an event with the BPF program on each online CPU that has none, if a member may run there;
@@ -39,6 +42,12 @@ int events_open(struct event_set *set, const struct members *members, int progra
 
 /* Closes the events: no tick after this. */
 void events_stop(struct event_set *set);
+
+/*
+ * Opens the directory of tracefs, where it is mounted or not. Returns a descriptor, or a negative
+ * errno.
+ */
+int events_open_tracefs(struct error *e);
 
 /* Frees the set; closes its events, if that was not done. */
 void events_close(struct event_set *set);

@@ -282,7 +282,7 @@ static int open_clock(struct histograms *all, unsigned int frequency, struct his
 	size_t first = frequency == HISTOGRAM_USUAL_HZ ? 0 : 1;
 	struct histogram_clock *unused = NULL, clock;
 	struct event_set events = { 0 };
-	int err = events_prepare(&events, CAPTURE_CPU_CLOCK, frequency, e);
+	int err = events_prepare(&events, CAPTURE_CPU_CLOCK, NULL, frequency, e);
 
 	if (err)
 		return err;
@@ -376,7 +376,7 @@ bool histograms_may_start(struct histograms *all, unsigned int frequency)
 	struct error ignored = { 0 };
 
 	return !all->is_shared || all->has_tick ||
-	       events_prepare(&events, CAPTURE_CPU_CLOCK, frequency, &ignored) ||
+	       events_prepare(&events, CAPTURE_CPU_CLOCK, NULL, frequency, &ignored) ||
 	       find_clock(all, events.tick_ns);
 }
 

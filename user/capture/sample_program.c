@@ -119,6 +119,9 @@ static struct bpf_program *choose_program(const struct sample_program *sample)
 	const struct sample_settings *settings = &sample->settings;
 	const struct sample_bpf *bpf = sample->bpf;
 
+	if (settings->tracepoint)
+		return settings->unwind ? bpf->progs.tracepoint_stacks_cfi
+					: bpf->progs.tracepoint_stacks;
 	if (settings->unwind)
 		return settings->tick ? bpf->progs.tick_stacks_cfi : bpf->progs.sample_stacks_cfi;
 	if (settings->stacks)
@@ -175,7 +178,8 @@ static struct bpf_program *choose_filter(const struct sample_program *sample)
 {
 	const struct sample_bpf *bpf = sample->bpf;
 
-	if (!sample->settings.whom.by_user && !sample->settings.whom.group_count)
+	if (sample->settings.tracepoint || /* its program does it itself */
+	    (!sample->settings.whom.by_user && !sample->settings.whom.group_count))
 		return NULL;
 	return sample->settings.tick ? bpf->progs.wanted_tick : bpf->progs.wanted_event;
 }
@@ -581,6 +585,15 @@ uint64_t sample_program_ticks(const struct sample_program *sample)
 	for (size_t i = 0; i < counter_count(sample); i++)
 		ticks += sample->counters[i].excluded + sample->counters[i].out_of_range;
 	return ticks;
+}
+
+uint64_t sample_program_missed(const struct sample_program *sample)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+	int fd = bpf_program__fd(choose_program(sample));
+
+	return bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.recursion_misses;
 }
 
 bool sample_program_lacks_thread_locals(const struct sample_program *sample)

@@ -33,6 +33,7 @@ struct sample_settings {
 	const struct tick *tick;	  /* run at the scheduler's tick; NULL: at perf events */
 	bool windows;	 /* ticks go on when one ends: so do waits, and values of contexts */
 	bool waits;	 /* of threads are recorded, too: with `stacks` */
+	bool tracepoint; /* not a tick; with stacks */
 	bool every_wait; /* with waits: each has its time */
 	bool calls;	 /* with waits: of a function are recorded, too */
 	unsigned int waits_percent; /* see struct capture_options */
@@ -126,6 +127,12 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 
 /* How many ticks of the targets are not taken yet, whatever became of them. */
 uint64_t sample_program_ticks(const struct sample_program *sample);
+
+/*
+ * At how many events, of whatever thread, the kernel did not run the program: within another BPF
+ * program at a tracepoint, on the same CPU.
+ */
+uint64_t sample_program_missed(const struct sample_program *sample);
 
 /* Whether thread-local variables were not read, as their C library is unknown. */
 bool sample_program_lacks_thread_locals(const struct sample_program *sample);

@@ -865,7 +865,8 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->account = from.account;
 	p->time_ns = from.start_time_ns;
 	p->duration_ns = from.duration_ns;
-	if (profile_add_lost(p, "ring_full", from.ring_full))
+	if (profile_add_lost(p, "ring_full", from.ring_full) ||
+	    profile_add_lost(p, "nested", from.nested))
 		return -ENOMEM;
 	throttled = capture_throttled(c, &count);
 	for (size_t i = 0; i < count; i++) {

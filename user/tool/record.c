@@ -275,7 +275,7 @@ static int check_ignored(const struct record_options *o, const struct format *fo
 		{ !o->wall && !o->chains, "a recording without --wall", "max-overhead",
 		  "add --wall" },
 		{ !o->chains, "a recording without --chains", "span", "add --chains" },
-		{ !capture_is_clock(o->target.event), "events, which measure no time",
+		{ !capture_is_clock(o->target.event.kind), "events, which measure no time",
 		  "frequency wall chains victim", NULL },
 		{ o->scale, "--scale, which counts pcs alone",
 		  "wall chains native unwind-memory ask-runtimes label literal", NULL },
@@ -332,7 +332,8 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 	    capture_options(c)->stacks == CAPTURE_STACKS_FP)
 		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
 			  "by call frame information; --call-graph=cfi says why");
-	if (o->target.stacks == CAPTURE_STACKS_SCRIPTS && cfi && !o->wall && !is_brief(o))
+	if (o->target.stacks == CAPTURE_STACKS_SCRIPTS && cfi && !o->wall &&
+	    !o->target.event.tracepoint && !is_brief(o))
 		tool_warn(
 			"call stacks were recorded, to name the functions of scripts, or queries; "
 			"without: --call-graph=none");
@@ -439,6 +440,7 @@ static int warn_of_result(const struct recording *r, const struct profile *p, co
 			  const struct record_options *o)
 {
 	struct idleness idle = {
+		.event = profile_has_clock(p) ? NULL : p->event,
 		.excluded = p->totals.excluded,
 		.out_of_range = p->totals.out_of_range,
 		.no_cpu_time = o->target.of_user,
@@ -606,13 +608,14 @@ static int record_by_service(struct recording *r, const struct record_options *o
 	struct error e;
 	int code = EXIT_DONE, err = 0;
 
-	if (o->scale || o->victim.kind || o->span) {
+	if (o->scale || o->victim.kind || o->span || what->tracepoint) {
 		error_set_kind(&e, ERROR_NOT_PERMITTED, 0,
 			       "you may not record: profild records your own processes for you, "
 			       "but not with %s",
-			       o->scale	 ? "--scale"
-			       : o->span ? "--span"
-					 : "--victim");
+			       o->scale		  ? "--scale"
+			       : o->span	  ? "--span"
+			       : what->tracepoint ? "-e"
+						  : "--victim");
 		return tool_fail(&e);
 	}
 	if (service_check(&o->target, name != NULL, &e))
@@ -750,6 +753,8 @@ static int run_record(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	if (o.target.event.list)
+		return tool_print_events(&e) ? tool_fail(&e) : EXIT_DONE;
 	command = first < argc ? argv + first : NULL;
 	o.output = tool_output_place(o.format, o.output);
 	r.signals = -1;

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "capture/cgroup.h"
+#include "capture/events.h"
+#include "capture/perf_event.h"
 #include "capture/target.h"
 #include "capture/tick.h"
 #include "cli/capabilities.h"
@@ -581,19 +583,51 @@ int tool_option_duration(const char *value, void *member, struct error *e)
 
 void tool_list_events(char *text, size_t size)
 {
+	size_t used;
+
 	tool_list_words(capture_event_names, CAPTURE_EVENTS, text, size);
+	used = strlen(text);
+	snprintf(text + used, size - used, ", list");
+}
+
+int tool_print_events(struct error *e)
+{
+	int tracefs = events_open_tracefs(e);
+	char path[64], line[256];
+	FILE *events;
+
+	for (int i = 0; i < CAPTURE_EVENTS; i++)
+		printf("%s\n", capture_event_names[i]);
+	if (perf_event_try(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES))
+		tool_warn("no cycles: this machine has no performance counters");
+	if (tracefs < 0)
+		return tracefs;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/available_events", tracefs);
+	events = fopen(path, "re");
+	close(tracefs);
+	if (!events)
+		return error_set(e, errno, "cannot read the names of tracepoints");
+	while (fgets(line, sizeof(line), events))
+		fputs(line, stdout);
+	fclose(events);
+	return 0;
 }
 
 int tool_option_event(const char *value, void *member, struct error *e)
 {
+	struct tool_event *to = member;
 	int event;
 
+	if (strchr(value, ':') || strcmp(value, "list") == 0) {
+		*to = (struct tool_event){ CAPTURE_TRACEPOINT, value, !strchr(value, ':') };
+		return 0;
+	}
 	if (strcmp(value, "task-clock") == 0) /* perf's, which ticks for one thread */
 		value = capture_event_names[CAPTURE_CPU_CLOCK];
 	event = tool_find_word("-e", value, capture_event_names, CAPTURE_EVENTS, e);
 	if (event < 0)
 		return event;
-	*(enum capture_event *)member = event;
+	*to = (struct tool_event){ .kind = event };
 	return 0;
 }
 
@@ -687,7 +721,8 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.target = CAPTURE_PROCESSES,
 		.pids = t->pids,
 		.pid_count = t->pid_count,
-		.event = t->event,
+		.event = t->event.kind,
+		.tracepoint = t->event.tracepoint,
 		.frequency = t->frequency,
 		.children = t->children,
 		.origins = true,
@@ -709,6 +744,8 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 
 	if (!c.frequency && capture_has_rate(c.event))
 		c.frequency = DEFAULT_HZ;
+	if (c.tracepoint && (!c.stacks || c.stacks == CAPTURE_STACKS_SCRIPTS))
+		c.stacks = CAPTURE_STACKS_AUTO;
 	if (t->tid) {
 		c.target = CAPTURE_THREAD;
 		c.pids = &t->tid;
@@ -754,7 +791,7 @@ void tool_warn_of_clock(const struct tool_target *t)
 {
 	char cpus[256];
 
-	if (t->event != CAPTURE_TICK)
+	if (t->event.kind != CAPTURE_TICK)
 		return;
 	tick_tickless_cpus(cpus, sizeof(cpus));
 	if (cpus[0])

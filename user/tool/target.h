@@ -37,7 +37,11 @@ struct tool_target {
 	char *groups[TARGET_MOST_GROUPS]; /* paths of control groups */
 	size_t group_count;
 	char name[TARGET_NAME_SIZE]; /* of the user, units or containers; "": none of these */
-	enum capture_event event;
+	struct tool_event {
+		enum capture_event kind;
+		const char *tracepoint; /* NULL: it is none */
+		bool list;		/* what there is */
+	} event;
 	unsigned int frequency; /* 0: not given */
 	bool children, no_inherit, user, kernel, native;
 	bool cpus;  /* samples have their CPU: set by the command */
@@ -67,7 +71,8 @@ struct tool_target {
 	{ "frequency", 'F', "HZ",                                                                  \
 	  "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                      \
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
-	{ "event", 'e', "EVENT", "the clock (auto: the best there is)", tool_option_event,         \
+	{ "event", 'e', "EVENT", "the clock (auto: the best there is), or what is counted: also SYSTEM:NAME, a tracepoint", \
+	  tool_option_event, \
 	  offsetof(type, member.event) },                                                          \
 	{ "call-graph", 'g', "[=auto|dwarf|fp|none]", "count call stacks (auto); a script's without this", \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
@@ -118,6 +123,7 @@ option_parser tool_option_pids, tool_option_tid, tool_option_frequency, tool_opt
 option_parser tool_option_call_graph;
 option_parser tool_option_duration;		/* uint64_t, of -d */
 void tool_list_events(char *text, size_t size); /* what -e takes */
+int tool_print_events(struct error *e); /* with tracepoints. Returns 0, or a negative errno */
 
 /* The kinds of targets that exclude each other. */
 #define TARGET_KINDS "-p, -t, -a, -u, --cgroup, --unit and --container"

@@ -267,7 +267,7 @@ static int check_ignored(const struct top_options *o, bool recorded, int first, 
 		  "children no-inherit user kernel label context no-context literal interval "
 		  "delay half-life",
 		  "leave it out, or watch what runs now: -p PID" },
-		{ !capture_is_clock(o->target.event), "what is no clock: top shows CPU time",
+		{ !capture_is_clock(o->target.event.kind), "what is no clock: top shows CPU time",
 		  "event", "profiltool record -e records it" },
 		{ o->show.states && o->show.sort != LIVE_BY_SELF &&
 			  o->show.sort != LIVE_BY_RUNNABLE,

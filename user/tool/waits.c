@@ -158,6 +158,9 @@ void waits_warn(const char *target, const struct idleness *idle)
 	else if (idle->out_of_range)
 		tool_warn("no samples: no tick fell into %s at an address that the histogram has",
 			  target);
+	else if (idle->event)
+		tool_warn("no samples: no %s of %s in %.2f s", idle->event, target,
+			  (double)idle->duration_ns / 1e9);
 	else if (idle->no_cpu_time)
 		tool_warn("no samples: no tick fell into %s in %.2f s%s%s", target,
 			  (double)idle->duration_ns / 1e9, *idle->waits ? ": " : "", idle->waits);

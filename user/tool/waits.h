@@ -13,6 +13,7 @@ struct idleness {
 	bool excluded;	   /* there were ticks on the side that was not asked for */
 	bool out_of_range; /* there were ticks where the histogram has no cell */
 	bool no_cpu_time;  /* cpu_ns is unknown: of a user */
+	const char *event; /* NULL: a clock's ticks */
 	uint64_t cpu_ns, duration_ns;
 	char waits[512]; /* waits_describe() */
 };
