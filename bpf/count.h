@@ -89,7 +89,7 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
 		counter = cpu_counters(current_bank());
 		if (counter)
-			counter->excluded++;
+			__sync_fetch_and_add(&counter->excluded, 1);
 		return 0;
 	}
 	return sample_id_make(task->self_exec_id, tgid, tid) | (kernel ? SAMPLE_ID_KERNEL : 0);
@@ -173,10 +173,10 @@ static __always_inline __u32 threads_waiting(struct task_struct *task)
  * Leaves the time of a tick that was counted in a place of a bucket, and adds how many waited at it
  * to the sum of that place.
  */
-static __always_inline void note_tick(__u64 now, __u32 bucket, int place, __u64 *sum, __u64 waiting)
+static __always_inline void note_tick(__u64 now, __u32 bucket, int place, __u64 *sum, __u64 waiting,
+				      __u32 ring)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct sample_times *own = bpf_map_lookup_elem(&times, &cpu);
+	struct sample_times *own = bpf_map_lookup_elem(&times, &ring);
 	__u64 written;
 
 	if (waiting)
@@ -201,19 +201,21 @@ static __always_inline void note_tick(__u64 now, __u32 bucket, int place, __u64 
 static bool count_in_bucket(struct sample_bucket *bucket, __u32 number, __u64 pc, __u64 id,
 			    __u64 now, __u32 waiting)
 {
+	__u32 cpu = bpf_get_smp_processor_id();
+
 	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
 		struct sample *sample = &bucket->samples[i];
 
 		if (sample->pc == pc && sample->id == id) {
 			__sync_fetch_and_add(&sample->count, 1);
-			note_tick(now, number, i, &bucket->waiting[i], waiting);
+			note_tick(now, number, i, &bucket->waiting[i], waiting, cpu);
 			return true;
 		}
 		if (sample->pc == 0 && __sync_val_compare_and_swap(&sample->pc, 0, pc) == 0) {
 			sample->first_ns = now;
 			add_and_order(&sample->count, 1);
 			sample->id = id;
-			note_tick(now, number, i, &bucket->waiting[i], waiting);
+			note_tick(now, number, i, &bucket->waiting[i], waiting, cpu);
 			return true;
 		}
 	}
@@ -255,10 +257,8 @@ static void count_sent(bool sent, __u32 bank)
 
 	if (!counter)
 		return;
-	if (sent)
-		counter->ring++;
-	else
-		counter->ring_full++;
+	/* At a function, the program may be preempted. */
+	__sync_fetch_and_add(sent ? &counter->ring : &counter->ring_full, 1);
 }
 
 static __always_inline void count_pc(__u64 pc, __u64 id, __u32 waiting)
@@ -412,14 +412,16 @@ __noinline int count_in_stack_bucket(struct stack_sample *sample, __u32 number, 
 
 		if (entry->hash == hash && entry->position && is_stack_at(stack, entry->position)) {
 			__sync_fetch_and_add(&entry->count, 1);
-			note_tick(now, number, i, &bucket->waiting[i], sample->waiting);
+			note_tick(now, number, i, &bucket->waiting[i], sample->waiting,
+				  sample->times);
 			return true;
 		}
 		if (entry->hash == 0 && *used + STACK_WORDS_MAX < arena_words &&
 		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0) {
 			if (!add_stack(entry, stack, now, used, bank))
 				return false;
-			note_tick(now, number, i, &bucket->waiting[i], sample->waiting);
+			note_tick(now, number, i, &bucket->waiting[i], sample->waiting,
+				  sample->times);
 			return true;
 		}
 	}

@@ -87,6 +87,7 @@ static __always_inline struct stack_scratch *own_scratch(void)
 static __always_inline void begin_stack(struct stack_sample *sample, __u64 id, __u32 waiting)
 {
 	sample->waiting = waiting;
+	sample->times = bpf_get_smp_processor_id();
 	sample->stack.id = id;
 	sample->stack.context = 0;
 	if (notes_cpu)
@@ -209,33 +210,76 @@ int tick_stacks_cfi(__u64 *ctx)
 	return 0;
 }
 
-/* --- At a tracepoint --- */
+/* --- At a tracepoint, or a function --- */
 
-static __always_inline void tracepoint_stack(void *ctx, bool cfi)
+const volatile __u32 cpu_count = 0;
+
+/* Returns scratch memory that no other program on this CPU has; NULL: there is none. */
+static __always_inline struct stack_scratch *take_scratch(__u32 *number)
+{
+	for (__u32 i = 0; i < SAMPLE_PLACES; i++) {
+		__u32 key = bpf_get_smp_processor_id() + i * cpu_count;
+		struct stack_scratch *own = bpf_map_lookup_elem(&scratch, &key);
+
+		*number = key;
+		if (own && __sync_lock_test_and_set(&own->taken, 1) == 0)
+			return own;
+	}
+	return NULL;
+}
+
+static __always_inline void event_stack(void *ctx, bool cfi, bool kernel, __u64 pc)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct stack_scratch *own = own_scratch();
-	__u64 start = begin_timing(), id = is_wanted(task) ? id_of_tick(task, true) : 0;
+	__u64 start = begin_timing(), id = is_wanted(task) ? id_of_tick(task, kernel) : 0;
+	struct sample_counters *counters;
+	struct stack_scratch *own;
+	__u32 number;
+	long size;
 
-	if (!id || !own)
+	if (!id)
 		return;
+	own = take_scratch(&number);
+	if (!own) {
+		counters = cpu_counters(current_bank());
+		if (counters)
+			__sync_fetch_and_add(&counters->nested, 1);
+		return;
+	}
 	begin_stack(&own->sample, id, 0);
-	complete_stack(ctx, own, cfi, 0, true, get_frames(ctx, own->sample.stack.pcs, 0));
-	if (start)
+	own->sample.times = number;
+	size = kernel ? get_frames(ctx, own->sample.stack.pcs, 0) : 0;
+	complete_stack(ctx, own, cfi, pc, kernel, size);
+	*(volatile __u32 *)&own->taken = 0;
+	if (start && kernel) /* else it may have been preempted */
 		count_time(start);
 }
 
 SEC("?tp")
 int tracepoint_stacks(void *ctx)
 {
-	tracepoint_stack(ctx, false);
+	event_stack(ctx, false, true, 0);
 	return 0;
 }
 
 SEC("?tp")
 int tracepoint_stacks_cfi(void *ctx)
 {
-	tracepoint_stack(ctx, true);
+	event_stack(ctx, true, true, 0);
+	return 0;
+}
+
+SEC("?kprobe")
+int function_stacks(bpf_user_pt_regs_t *ctx)
+{
+	event_stack(ctx, false, false, ctx->PC_REGISTER);
+	return 0;
+}
+
+SEC("?kprobe")
+int function_stacks_cfi(bpf_user_pt_regs_t *ctx)
+{
+	event_stack(ctx, true, false, ctx->PC_REGISTER);
 	return 0;
 }
 

@@ -183,9 +183,18 @@ struct stack_bucket {
 /* A record of the ring buffer; it ends with its last frame. */
 struct stack_sample {
 	unsigned long long time_ns;
-	unsigned long long waiting;
+	unsigned int waiting;
+	unsigned int times; /* the number of the ring for its time */
 	struct stack stack;
 };
+
+/*
+ * Programs at functions (uprobes) may be preempted, by others of them, so each has a place of its
+ * own: scratch memory and a ring of times. Those of a CPU are this far apart: as many as there are
+ * CPUs. Bound: users: threads that are preempted in such a program, on a CPU; then: the event is
+ * lost; again: when one of them has gone on; share: none; seen: lost_nested.
+ */
+#define SAMPLE_PLACES 8
 
 /*
  * Times of ticks: a ring of each CPU, which only this CPU fills and only user space empties. A tick
@@ -220,7 +229,8 @@ struct sample_counters {
 	unsigned long long ring_full;	 /* lost: table and ring buffer full */
 	unsigned long long timed;	 /* ticks whose run time was measured */
 	unsigned long long timed_ns;	 /* the sum of their run times */
-	unsigned long long unused[2];
+	unsigned long long nested;	 /* lost: no place of SAMPLE_PLACES was free */
+	unsigned long long unused;
 };
 
 /* Whose waits count: of a process, of threads of one name, or in a control group. */

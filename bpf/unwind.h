@@ -49,6 +49,7 @@ struct stack_scratch {
 	struct script_walk script;
 	struct context_scratch context;
 	__u32 depth; /* of the user stack, so far */
+	__u32 taken; /* see SAMPLE_PLACES */
 };
 
 static __always_inline long copy_words(void *to, const __u64 *from, __u64 count)

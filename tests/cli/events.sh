@@ -55,6 +55,27 @@ check "a tracepoint" counts syscalls:sys_enter_getppid "j['counted'] == 1000"
 check "with functions of scripts" json "[f['total'] for f in j['functions'] if f['name'] == '<module>'] == [1000]" "$work/event.json"
 check "an event of which there is none" counts syscalls:sys_enter_reboot "j['counted'] == 0"
 check "which is said" grep -qF "no samples: no syscalls:sys_enter_reboot of $python in " "$work/event.err"
+# A program at a function may be preempted, by another one.
+cat >"$work/calls.py" <<'EOF_PYTHON'
+import os, threading
+
+def call():
+    for i in range(5000):
+        os.getppid()
+
+threads = [threading.Thread(target=call) for i in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+EOF_PYTHON
+libc=$(ldd "$python" | sed -n 's/.* => \(.*libc\.so.*\) .*/\1/p')
+check "calls of a function" exits 0 "$profiltool" record -q -e "uprobe:$libc:getppid" -o "$work/calls.pb.gz" -- "$python" "$work/calls.py"
+"$profiltool" report --json "$work/calls.pb.gz" >"$work/calls.json" 2>"$work/err"
+check "each is counted, by who calls" json "(j['ticks'] == j['counted'] == 20000 and
+	{(f['name'], f['self'], f['total']) for f in j['functions']} >= {('getppid', 20000, 20000), ('call', 0, 20000)})" "$work/calls.json"
+check "a function that is not there" exits 1 "$profiltool" record -e "uprobe:$libc:no_such" -- true
+check "which is said" says 'has no function "no_such"'
 check "what there is" exits 0 "$profiltool" record -e list
 check "software events and tracepoints" [ "$(grep -cxE 'context-switches|syscalls:sys_enter_getppid' "$work/out")" -eq 2 ]
 for name in no:such ../events:id : a: syscalls:sys_enter_getppid/../sys_enter_getpid; do

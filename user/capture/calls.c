@@ -35,8 +35,6 @@ void calls_choose(struct sample_bpf *bpf, bool wanted)
 	bpf_program__set_autoload(bpf->progs.exit_function, wanted);
 }
 
-#define UPROBE "/sys/bus/event_source/devices/uprobe/"
-
 /*
  * Runs a BPF program of type kprobe whenever a thread of the machine comes to the instruction at
  * this offset of an open file; the program chooses whose it wants. Returns a descriptor that the
@@ -47,23 +45,15 @@ void calls_choose(struct sample_bpf *bpf, bool wanted)
  */
 static int uprobe_attach(int file, uint64_t offset, int program, struct error *e)
 {
-	char path[64], text[32] = "";
+	char path[64];
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.probe_offset = offset,
 		.uprobe_path = (uintptr_t)path,
 	};
-	uint64_t type = 0;
-	int fd;
+	int fd, err = perf_event_uprobe(&attr, offset, e);
 
-	if (file_read_line(UPROBE "type", text, sizeof(text)) ||
-	    number_parse(text, 0, UINT32_MAX, &type)) {
-		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
-			       "this kernel has no uprobes: there is no " UPROBE);
-		error_hint(e, "it requires CONFIG_UPROBE_EVENTS, and /sys");
-		return -EOPNOTSUPP;
-	}
-	attr.type = type;
+	if (err)
+		return err;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	/* On whatever CPU it is opened, the program runs on all. */
 	fd = perf_event_open(&attr, -1, 0);

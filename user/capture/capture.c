@@ -510,7 +510,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.one_thread = c->options.target == CAPTURE_THREAD,
 		.inherit = c->options.inherit,
 		.tick = has_tick(c) ? &c->tick : NULL,
-		.tracepoint = c->events.tracepoint,
+		.point = c->events.point,
 		.windows = c->options.windows,
 		.waits = c->options.waits,
 		.every_wait = c->options.every_wait,
@@ -704,7 +704,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		err = err ?: tick_prepare(&c->tick, options->frequency, &c->sample.types, e);
 	else
 		err = err
-			      ?: events_prepare(&c->events, options->event, options->tracepoint,
+			      ?: events_prepare(&c->events, options->event, options->point,
 						options->frequency, e);
 	if (!wants_mappings)
 		err = err ?: load_sample(c, e);
@@ -827,6 +827,7 @@ static void add_window(struct sample_window *to, const struct sample_window *par
 	to->counters.excluded += part->counters.excluded;
 	to->counters.out_of_range += part->counters.out_of_range;
 	to->counters.ring += part->counters.ring;
+	to->counters.nested += part->counters.nested;
 	to->counters.ring_full += part->counters.ring_full;
 	to->counters.timed += part->counters.timed;
 	to->counters.timed_ns += part->counters.timed_ns;
@@ -1115,8 +1116,8 @@ static void count_context(const struct capture *c, uint16_t context, uint64_t co
 
 void capture_totals(const struct capture *c, struct capture_totals *totals)
 {
-	size_t cpus = has_tick(c) || c->events.tracepoint ? (size_t)sysconf(_SC_NPROCESSORS_ONLN)
-							  : c->events.count;
+	size_t cpus = has_tick(c) || c->events.point ? (size_t)sysconf(_SC_NPROCESSORS_ONLN)
+						     : c->events.count;
 	const struct sample_counters *sum = &c->window.counters;
 	uint64_t kernel;
 
@@ -1166,7 +1167,8 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->excluded = sum->excluded;
 	totals->out_of_range = sum->out_of_range;
 	totals->ring_full = sum->ring_full;
-	totals->nested = c->events.tracepoint ? sample_program_missed(&c->sample) : 0;
+	totals->nested = sum->nested;
+	totals->nested += c->events.point ? sample_program_missed(&c->sample) : 0;
 	totals->ticks += totals->nested;
 	totals->ring = sum->ring;
 	totals->bpf_ns_per_tick = sum->timed ? sum->timed_ns / sum->timed : 0;
@@ -1216,8 +1218,8 @@ const struct refusals *capture_refusals(const struct capture *c)
 
 const char *capture_event_name(const struct capture *c)
 {
-	return c->events.tracepoint
-		       ?: capture_event_names[has_tick(c) ? CAPTURE_TICK : c->events.kind];
+	return c->events.point ? c->events.point->name
+			       : capture_event_names[has_tick(c) ? CAPTURE_TICK : c->events.kind];
 }
 
 uint64_t capture_tick_ns(const struct capture *c)

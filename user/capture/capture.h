@@ -42,7 +42,7 @@ enum capture_event {
 	CAPTURE_COUNTED_LIST(CAPTURE_ENUM)
 #undef CAPTURE_ENUM
 	CAPTURE_EVENTS,
-	CAPTURE_TRACEPOINT = CAPTURE_EVENTS, /* options.tracepoint, with stacks */
+	CAPTURE_POINT = CAPTURE_EVENTS, /* options.point, with stacks */
 };
 
 /* False: it is of CAPTURE_COUNTED_LIST. */
@@ -108,6 +108,13 @@ struct capture_function {
 	size_t return_count;
 };
 
+/* What threads come to. */
+struct capture_point {
+	const char *name; /* of a tracepoint, "sched:sched_switch"; of a function as it is said */
+	int file;	  /* that has the function, open until capture_start() ends; -1: none */
+	uint64_t offset;  /* of the function in it */
+};
+
 struct capture_options {
 	enum capture_target target;
 	const pid_t *pids;
@@ -118,7 +125,7 @@ struct capture_options {
 	size_t cgroup_count;
 	uid_t uid;
 	enum capture_event event;
-	const char *tracepoint; /* "sched:sched_switch"; valid until capture_free() */
+	const struct capture_point *point; /* valid until capture_free(), but for its file */
 	unsigned int frequency; /* Hz; with CAPTURE_TICK, 0 or the kernel's; 0 of no clock */
 	enum capture_victim victim;
 	pid_t victim_pid;

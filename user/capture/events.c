@@ -113,11 +113,11 @@ int events_open_tracefs(struct error *e)
 	return fd;
 }
 
-/* Sets *number to the kernel's number of a tracepoint. Returns 0 or a negative errno. */
-static int find_tracepoint(const char *name, uint64_t *number, struct error *e)
+static int find_tracepoint(const char *name, struct perf_event_attr *attr, struct error *e)
 {
 	const char *colon = strchr(name, ':');
 	char path[256], text[32];
+	uint64_t number;
 	int tracefs = events_open_tracefs(e), size, err = -ENOENT;
 
 	if (tracefs < 0)
@@ -127,36 +127,40 @@ static int find_tracepoint(const char *name, uint64_t *number, struct error *e)
 	if (!strchr(name, '/') && size < (int)sizeof(path))
 		err = file_read_line(path, text, sizeof(text));
 	close(tracefs);
-	if (!err && number_parse(text, 0, UINT32_MAX, number) == 0)
+	if (!err && number_parse(text, 0, UINT32_MAX, &number) == 0) {
+		attr->config = number;
 		return 0;
+	}
 	error_set(e, err == -ENOENT ? 0 : -err, "this kernel has no tracepoint \"%s\"", name);
 	error_hint(e, "profiltool record -e list prints all that there are");
 	return -ENOENT;
 }
 
-int events_prepare(struct event_set *set, enum capture_event event, const char *tracepoint,
-		   unsigned int frequency, struct error *e)
+int events_prepare(struct event_set *set, enum capture_event event,
+		   const struct capture_point *point, unsigned int frequency, struct error *e)
 {
 	char text[32];
 	uint64_t limit;
 
 	if (!capture_is_clock(event)) {
-		uint64_t number = 0;
-
 		if (frequency)
 			return error_set(e, 0,
 					 "events are counted one by one: they have no frequency");
-		if (tracepoint && find_tracepoint(tracepoint, &number, e))
-			return -ENOENT;
 		set->kind = event;
-		set->tracepoint = tracepoint;
+		set->point = point;
 		set->attr = (struct perf_event_attr){
 			.size = sizeof(set->attr),
-			.type = tracepoint ? PERF_TYPE_TRACEPOINT : counted[event].type,
-			.config = tracepoint ? number : counted[event].config,
 			.sample_period = 1,
 			.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		};
+		if (point && point->file >= 0)
+			return perf_event_uprobe(&set->attr, point->offset, e);
+		if (point) {
+			set->attr.type = PERF_TYPE_TRACEPOINT;
+			return find_tracepoint(point->name, &set->attr, e);
+		}
+		set->attr.type = counted[event].type;
+		set->attr.config = counted[event].config;
 		return 0;
 	}
 	if (file_read_line("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof(text)) ==
@@ -213,18 +217,22 @@ static int open_cpu(int cpu, void *context)
 	struct cpu_context *c = context;
 	struct event_set *set = c->set;
 	struct event event = { .cpu = cpu };
-	char what[32];
+	char what[32], path[32];
 
 	for (size_t i = 0; i < set->count; i++)
-		if (set->events[i].cpu == cpu || set->tracepoint)
+		if (set->events[i].cpu == cpu || set->point)
 			return 0;
-	if (c->members && !set->tracepoint && !members_may_run_on(c->members, cpu)) {
+	if (c->members && !set->point && !members_may_run_on(c->members, cpu)) {
 		set->incomplete = true;
 		return 0;
 	}
 	snprintf(what, sizeof(what), "CPU %d", cpu);
 	if (array_reserve(&set->events, &set->room, set->count + 1, sizeof(*set->events)))
 		return error_no_memory(c->e);
+	if (set->point && set->point->file >= 0) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", set->point->file);
+		set->attr.uprobe_path = (uintptr_t)path;
+	}
 	event.fd = perf_event_open(&set->attr, -1, cpu);
 	if (event.fd == -ENODEV)
 		return 0; /* the CPU has just gone offline */
@@ -285,9 +293,9 @@ int events_open(struct event_set *set, const struct members *members, int progra
 	size_t first = 0;
 	int err, enable_err;
 
-	/* The events of CPUs that went offline are dead; but a tracepoint's program still runs. */
+	/* The events of CPUs that went offline are dead; but a point's program still runs. */
 	for (size_t i = 0; i < set->count; i++)
-		if (!set->tracepoint &&
+		if (!set->point &&
 		    perf_event_is_dead(set->events[i].fd, &set->events[i].enabled_ns))
 			close(set->events[i].fd);
 		else

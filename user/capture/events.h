@@ -15,8 +15,8 @@ struct event {
 /* The clocks of all CPUs: a perf event on each. Zero-initialised, except attr, is empty. */
 struct event_set {
 	struct perf_event_attr attr;
-	enum capture_event kind; /* CAPTURE_CPU_CLOCK, CAPTURE_CYCLES or no clock */
-	const char *tracepoint;	 /* the one of all CPUs is enough for it */
+	enum capture_event kind;	   /* CAPTURE_CPU_CLOCK, CAPTURE_CYCLES or no clock */
+	const struct capture_point *point; /* the one of all CPUs is enough for it */
 	uint64_t tick_ns;  /* 0: no clock; between two ticks of a CPU; with cycles: approximately */
 	uint64_t phase_ns; /* for how long events_open() waits, which makes the first tick random */
 	uint64_t begin_ns; /* CLOCK_MONOTONIC: from here on those that it has opened last tick */
@@ -26,11 +26,11 @@ struct event_set {
 };
 
 /*
- * Chooses the clock, or the event; sets set->attr, kind, tracepoint, tick_ns and phase_ns.
- * tracepoint: its name, which stays valid; NULL if it is none. Returns 0 or a negative errno.
+ * Chooses the clock, or the event; sets set->attr, kind, point, tick_ns and phase_ns. point: stays
+ * valid, its file until it is opened; NULL: it is none. Returns 0 or a negative errno.
  */
-int events_prepare(struct event_set *set, enum capture_event event, const char *tracepoint,
-		   unsigned int frequency, struct error *e);
+int events_prepare(struct event_set *set, enum capture_event event,
+		   const struct capture_point *point, unsigned int frequency, struct error *e);
 
 /*
  * Opens an event with the BPF program on each online CPU that has none, if a member may run there;

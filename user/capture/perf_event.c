@@ -52,6 +52,25 @@ bool perf_event_needs_root(void)
 	       number_parse(text, 3, UINT64_MAX, &level) == 0;
 }
 
+#define UPROBE "/sys/bus/event_source/devices/uprobe/"
+
+int perf_event_uprobe(struct perf_event_attr *attr, uint64_t offset, struct error *e)
+{
+	char text[32] = "";
+	uint64_t type = 0;
+
+	if (file_read_line(UPROBE "type", text, sizeof(text)) ||
+	    number_parse(text, 0, UINT32_MAX, &type)) {
+		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
+			       "this kernel has no uprobes: there is no " UPROBE);
+		error_hint(e, "it requires CONFIG_UPROBE_EVENTS, and /sys");
+		return -EOPNOTSUPP;
+	}
+	attr->type = type;
+	attr->probe_offset = offset;
+	return 0;
+}
+
 int perf_event_error(struct error *e, int code, const char *what)
 {
 	char text[128];

@@ -30,6 +30,12 @@ bool perf_event_is_dead(int fd, uint64_t *enabled_ns);
  */
 bool perf_event_needs_root(void);
 
+/*
+ * Makes it an event of the instruction at an offset of the file attr->uprobe_path. Returns 0, or a
+ * negative errno with e set.
+ */
+int perf_event_uprobe(struct perf_event_attr *attr, uint64_t offset, struct error *e);
+
 /* Sets *e for a perf_event_open() for `what` that failed with errno `code`. Returns -code. */
 int perf_event_error(struct error *e, int code, const char *what);
 

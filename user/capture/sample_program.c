@@ -79,6 +79,12 @@ static size_t wait_chunks(const struct sample_program *sample)
 	return sample->settings.windows ? 2 * WAIT_CHUNKS : WAIT_CHUNKS_ALL;
 }
 
+/* See SAMPLE_PLACES. */
+static size_t place_count(const struct sample_program *sample)
+{
+	return sample->cpu_count * (sample->settings.point ? SAMPLE_PLACES : 1);
+}
+
 static size_t counter_count(const struct sample_program *sample)
 {
 	return sample->cpu_count * SAMPLE_BANKS;
@@ -119,7 +125,10 @@ static struct bpf_program *choose_program(const struct sample_program *sample)
 	const struct sample_settings *settings = &sample->settings;
 	const struct sample_bpf *bpf = sample->bpf;
 
-	if (settings->tracepoint)
+	if (settings->point && settings->point->file >= 0)
+		return settings->unwind ? bpf->progs.function_stacks_cfi
+					: bpf->progs.function_stacks;
+	if (settings->point)
 		return settings->unwind ? bpf->progs.tracepoint_stacks_cfi
 					: bpf->progs.tracepoint_stacks;
 	if (settings->unwind)
@@ -178,7 +187,7 @@ static struct bpf_program *choose_filter(const struct sample_program *sample)
 {
 	const struct sample_bpf *bpf = sample->bpf;
 
-	if (sample->settings.tracepoint || /* its program does it itself */
+	if (sample->settings.point || /* its program does it itself */
 	    (!sample->settings.whom.by_user && !sample->settings.whom.group_count))
 		return NULL;
 	return sample->settings.tick ? bpf->progs.wanted_tick : bpf->progs.wanted_event;
@@ -231,6 +240,7 @@ static int choose_maps(struct sample_program *sample)
 	bpf->rodata->context_banks = context_banks(sample);
 	bpf->rodata->notes_cpu = settings->always_on || settings->cpus;
 	bpf->rodata->bank_buckets = sample->buckets;
+	bpf->rodata->cpu_count = sample->cpu_count;
 	bpf->rodata->arena_words = bpf->rodata->bank_words =
 		bank_chunks(sample) * STACK_CHUNK_WORDS;
 	if (sample->arena_words)
@@ -292,8 +302,8 @@ static int choose_maps(struct sample_program *sample)
 			      ?: waits_choose(bpf, settings->unwind, settings->every_wait,
 					      sample->cpu_count, &sample->types);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample));
-	err = err ?: bpf_map__set_max_entries(bpf->maps.times, sample->cpu_count);
-	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count);
+	err = err ?: bpf_map__set_max_entries(bpf->maps.times, place_count(sample));
+	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, place_count(sample));
 	err = err ?: bpf_map__set_max_entries(bpf->maps.table, bucket_count(sample));
 	err = err ?: bpf_map__set_max_entries(bpf->maps.stacks, bucket_count(sample));
 	return err
@@ -442,8 +452,8 @@ int sample_program_read(struct sample_program *sample)
 	const uint64_t mask = UINT64_MAX >> SAMPLE_SLOT_BITS; /* of the bits of a time */
 	int n = ring_buffer__consume(sample->ring), err = 0;
 
-	for (size_t cpu = 0; cpu < sample->cpu_count && n >= 0 && !err; cpu++) {
-		struct sample_times *from = &sample->times[cpu];
+	for (size_t i = 0; i < place_count(sample) && n >= 0 && !err; i++) {
+		struct sample_times *from = &sample->times[i];
 		uint64_t written = __atomic_load_n(&from->written, __ATOMIC_ACQUIRE);
 		uint64_t read = from->read, now = now_ns();
 
@@ -531,7 +541,7 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 	if (!numbers)
 		return -ENOMEM;
 	*window = (struct sample_window){ .counted = -counts_sum(counts, &kernel) };
-	for (size_t i = 0; i < sample->cpu_count; i++)
+	for (size_t i = 0; i < place_count(sample); i++)
 		lost += sample->times[i].lost;
 	window->times_lost = lost - sample->times_lost;
 	sample->times_lost = lost;
@@ -542,6 +552,7 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 		window->counters.out_of_range += cpu->out_of_range;
 		window->counters.ring += cpu->ring;
 		window->counters.ring_full += cpu->ring_full;
+		window->counters.nested += cpu->nested;
 		window->counters.timed += cpu->timed;
 		window->counters.timed_ns += cpu->timed_ns;
 		*cpu = (struct sample_counters){ 0 };

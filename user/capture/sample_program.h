@@ -31,14 +31,14 @@ struct sample_settings {
 	const struct member_owner *owner; /* see bpf/owner.h; NULL: members may be anybody's */
 	bool one_thread, inherit;	  /* for members: see bpf/members.h */
 	const struct tick *tick;	  /* run at the scheduler's tick; NULL: at perf events */
-	bool windows;	 /* ticks go on when one ends: so do waits, and values of contexts */
-	bool waits;	 /* of threads are recorded, too: with `stacks` */
-	bool tracepoint; /* not a tick; with stacks */
-	bool every_wait; /* with waits: each has its time */
-	bool calls;	 /* with waits: of a function are recorded, too */
-	unsigned int waits_percent; /* see struct capture_options */
-	bool contexts;		    /* values of processes' variables are read: bpf/context.h */
-	bool cpus;		    /* samples of different CPUs differ: always, if always_on */
+	bool windows; /* ticks go on when one ends: so do waits, and values of contexts */
+	bool waits;   /* of threads are recorded, too: with `stacks` */
+	const struct capture_point *point; /* not a tick; with stacks */
+	bool every_wait;		   /* with waits: each has its time */
+	bool calls;			   /* with waits: of a function are recorded, too */
+	unsigned int waits_percent;	   /* see struct capture_options */
+	bool contexts; /* values of processes' variables are read: bpf/context.h */
+	bool cpus;     /* samples of different CPUs differ: always, if always_on */
 	const struct sample_cells *cells; /* see bpf/sample.h; NULL: none */
 	bool always_on;			  /* for a recording without an end, at some 100 Hz */
 	uint64_t tick_ns;		  /* between two ticks of a CPU; 0: any */

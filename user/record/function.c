@@ -57,12 +57,13 @@ static int open_mapped(pid_t pid, const char *image, char path[PATH_MAX],
 	return err ? error_no_memory(e) : 0;
 }
 
-int function_find(const char *text, pid_t pid, const char *program,
+int function_find(const char *text, pid_t pid, const char *program, bool returns,
 		  struct capture_function *function, struct error *e)
 {
 	const char *colon = find_colon(text), *name = colon ? colon + 1 : text;
 	char path[PATH_MAX] = "", image[PATH_MAX] = "";
-	struct symbol_entry entry = { .returns = function->returns, .max = CAPTURE_RETURNS_MAX };
+	struct symbol_entry entry = { .returns = returns ? function->returns : NULL,
+				      .max = CAPTURE_RETURNS_MAX };
 	int root = -1, err = 0;
 
 	function->file = -1;

@@ -182,7 +182,7 @@ int symbol_find_entry(int fd, int root, const char *path, const char *function,
 				path, function);
 		error_hint(e,
 			   "nm -C FILE, or nm -CD FILE if it is stripped, lists those that it has");
-	} else if (!err && is_of_go(&file, s.address)) {
+	} else if (!err && entry->returns && is_of_go(&file, s.address)) {
 		err = error_set(e, 0,
 				"%s is a program in Go, whose functions may go on in other threads",
 				path);
@@ -190,7 +190,8 @@ int symbol_find_entry(int fd, int root, const char *path, const char *function,
 		err = error_set(e, 0, "%s has no code where its function \"%s\" is to be", path,
 				function);
 	}
-	err = err ?: find_returns(&s, &file, path, entry, e);
+	if (!err && entry->returns)
+		err = find_returns(&s, &file, path, entry, e);
 	elf_file_close(&file);
 	elf_file_close(&debug);
 	elf_file_close(&mini);

@@ -9,7 +9,7 @@
 
 /* Where a function begins, and the instructions that end it: offsets in the file. */
 struct symbol_entry {
-	uint64_t offset, *returns; /* `max` of them at most */
+	uint64_t offset, *returns; /* `max` of them at most; NULL: they are not asked for */
 	size_t count, max;
 };
 

@@ -333,7 +333,7 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
 			  "by call frame information; --call-graph=cfi says why");
 	if (o->target.stacks == CAPTURE_STACKS_SCRIPTS && cfi && !o->wall &&
-	    !o->target.event.tracepoint && !is_brief(o))
+	    !o->target.event.point && !is_brief(o))
 		tool_warn(
 			"call stacks were recorded, to name the functions of scripts, or queries; "
 			"without: --call-graph=none");
@@ -608,14 +608,14 @@ static int record_by_service(struct recording *r, const struct record_options *o
 	struct error e;
 	int code = EXIT_DONE, err = 0;
 
-	if (o->scale || o->victim.kind || o->span || what->tracepoint) {
+	if (o->scale || o->victim.kind || o->span || o->target.event.point) {
 		error_set_kind(&e, ERROR_NOT_PERMITTED, 0,
 			       "you may not record: profild records your own processes for you, "
 			       "but not with %s",
-			       o->scale		  ? "--scale"
-			       : o->span	  ? "--span"
-			       : what->tracepoint ? "-e"
-						  : "--victim");
+			       o->scale		       ? "--scale"
+			       : o->span	       ? "--span"
+			       : o->target.event.point ? "-e"
+						       : "--victim");
 		return tool_fail(&e);
 	}
 	if (service_check(&o->target, name != NULL, &e))
@@ -654,11 +654,11 @@ static int record_by_service(struct recording *r, const struct record_options *o
 }
 
 /*
- * Sets *function to that of --span: of a process or thread that is recorded, or of the command.
- * Returns 0, or a negative errno with e set.
+ * Sets *function to that of --span or -e, `text`: of a process or thread that is recorded, or of
+ * the command. Returns 0, or a negative errno with e set.
  */
-static int find_span(const struct record_options *o, const char *command,
-		     struct capture_function *function, struct error *e)
+static int find_function(const struct record_options *o, const char *text, const char *command,
+			 struct capture_function *function, struct error *e)
 {
 	pid_t pid = o->target.tid ?: o->target.pid_count ? o->target.pids[0] : 0;
 	struct executable program;
@@ -667,7 +667,9 @@ static int find_span(const struct record_options *o, const char *command,
 
 	if (!err && command)
 		err = executable_read_program(path, &program, e);
-	return err ?: function_find(o->span, pid, command ? program.path : NULL, function, e);
+	return err
+		       ?: function_find(text, pid, command ? program.path : NULL, text == o->span,
+					function, e);
 }
 
 /* Records, then writes and prints the profile. Returns an exit code. */
@@ -675,7 +677,10 @@ static int record_target(struct recording *r, const struct record_options *o,
 			 struct capture_options *what, const struct format *format)
 {
 	const char *command = what->target == CAPTURE_COMMAND ? what->command[0] : NULL;
-	struct capture_function span = { .file = -1 };
+	const char *name = o->target.event.point;
+	bool is_function = name && strncmp(name, FUNCTION_EVENT, sizeof(FUNCTION_EVENT) - 1) == 0;
+	struct capture_function function = { .file = -1 };
+	struct capture_point point = { .name = name };
 	struct unrecorded unrecorded = { 0 };
 	struct profile *p = NULL;
 	char waits[512] = "";
@@ -684,11 +689,17 @@ static int record_target(struct recording *r, const struct record_options *o,
 
 	capabilities_raise();
 	unrecorded_list(&unrecorded, &o->target);
-	err = o->span ? find_span(o, command, &span, &e) : 0;
-	what->calls = o->span ? &span : NULL;
+	err = 0;
+	if (o->span || is_function)
+		err = find_function(o, o->span ?: name + sizeof(FUNCTION_EVENT) - 1, command,
+				    &function, &e);
+	point.file = function.file;
+	point.offset = function.offset;
+	what->calls = o->span ? &function : NULL;
+	what->point = name ? &point : NULL;
 	err = err ?: tool_start_capture(what, &r->capture, &e);
-	if (span.file >= 0)
-		close(span.file);
+	if (function.file >= 0)
+		close(function.file);
 	if (err) {
 		capabilities_lower();
 		unrecorded_free(&unrecorded);

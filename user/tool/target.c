@@ -619,7 +619,7 @@ int tool_option_event(const char *value, void *member, struct error *e)
 	int event;
 
 	if (strchr(value, ':') || strcmp(value, "list") == 0) {
-		*to = (struct tool_event){ CAPTURE_TRACEPOINT, value, !strchr(value, ':') };
+		*to = (struct tool_event){ CAPTURE_POINT, value, !strchr(value, ':') };
 		return 0;
 	}
 	if (strcmp(value, "task-clock") == 0) /* perf's, which ticks for one thread */
@@ -722,7 +722,6 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.pids = t->pids,
 		.pid_count = t->pid_count,
 		.event = t->event.kind,
-		.tracepoint = t->event.tracepoint,
 		.frequency = t->frequency,
 		.children = t->children,
 		.origins = true,
@@ -744,7 +743,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 
 	if (!c.frequency && capture_has_rate(c.event))
 		c.frequency = DEFAULT_HZ;
-	if (c.tracepoint && (!c.stacks || c.stacks == CAPTURE_STACKS_SCRIPTS))
+	if (c.event == CAPTURE_POINT && (!c.stacks || c.stacks == CAPTURE_STACKS_SCRIPTS))
 		c.stacks = CAPTURE_STACKS_AUTO;
 	if (t->tid) {
 		c.target = CAPTURE_THREAD;

@@ -39,8 +39,8 @@ struct tool_target {
 	char name[TARGET_NAME_SIZE]; /* of the user, units or containers; "": none of these */
 	struct tool_event {
 		enum capture_event kind;
-		const char *tracepoint; /* NULL: it is none */
-		bool list;		/* what there is */
+		const char *point; /* a tracepoint, or a function; NULL: neither */
+		bool list;	   /* what there is */
 	} event;
 	unsigned int frequency; /* 0: not given */
 	bool children, no_inherit, user, kernel, native;
@@ -71,7 +71,7 @@ struct tool_target {
 	{ "frequency", 'F', "HZ",                                                                  \
 	  "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                      \
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
-	{ "event", 'e', "EVENT", "the clock (auto: the best there is), or what is counted: also SYSTEM:NAME, a tracepoint", \
+	{ "event", 'e', "EVENT", "the clock (auto: the best there is), or what is counted: a tracepoint, SYSTEM:NAME, or a function's calls, uprobe:IMAGE:FUNCTION, too", \
 	  tool_option_event, \
 	  offsetof(type, member.event) },                                                          \
 	{ "call-graph", 'g', "[=auto|dwarf|fp|none]", "count call stacks (auto); a script's without this", \
