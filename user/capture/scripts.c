@@ -51,14 +51,13 @@ static struct script_user *find_user(struct scripts *s, uint32_t uid)
 	if (number != INDEX_NONE)
 		return s->users[number];
 	user = calloc(1, sizeof(*user));
-	if (!user || array_reserve(&s->users, &s->user_room, s->user_count + 1, sizeof(user)) ||
-	    index_add(&s->by_uid, hash_u64(uid, 0), s->user_count)) {
+	if (!user || array_add_indexed(s->users, s->user_count, s->user_room, &s->by_uid,
+				       hash_u64(uid, 0), user)) {
 		free(user);
 		return NULL;
 	}
 	user->uid = uid;
-	user->number = s->user_count;
-	s->users[s->user_count++] = user;
+	user->number = s->user_count - 1;
 	return user;
 }
 
@@ -131,12 +130,12 @@ static struct script_text *get_text(struct scripts *s, struct script_user *user,
 		s->texts[number]->references++;
 		return s->texts[number];
 	}
+	text->number = s->text_count;
 	if (array_reserve(&s->texts, &s->text_room, s->text_count + 1, sizeof(text)) ||
 	    (text->hash && index_add(&s->by_content, text->hash, s->text_count))) {
 		free(text);
 		return NULL;
 	}
-	text->number = s->text_count;
 	s->texts[s->text_count++] = text;
 	account(s, user, text_bytes(text));
 	return text;

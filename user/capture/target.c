@@ -110,11 +110,9 @@ static int add_children(pid_t pid, pid_t tid, const pid_t *pids, size_t pid_coun
 			known = (*children)[i].pid == child;
 		if (known)
 			continue;
-		err = array_reserve(children, room, *count + 1, sizeof(**children));
-		if (!err)
-			(*children)[(*count)++] =
+		err = array_add(*children, *count, *room,
 				(struct target_process){ child, target_start_ns(child),
-							 process_cpu_ns(child) };
+							 process_cpu_ns(child) });
 	}
 	file_close_stream(list);
 	return err;
@@ -162,9 +160,7 @@ int target_list_of_user(uid_t uid, pid_t **pids, size_t *count)
 		/* Unlike the files in it, the directory belongs to the effective user, always. */
 		if (stat(proc_path(pid, 0, "").text, &status) || status.st_uid != uid)
 			continue;
-		err = array_reserve(pids, &room, *count + 1, sizeof(**pids));
-		if (!err)
-			(*pids)[(*count)++] = pid;
+		err = array_add(*pids, *count, room, pid);
 	}
 	if (directory)
 		closedir(directory);
@@ -225,10 +221,8 @@ int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e)
 		return error_set(e, errno == ENOENT ? ESRCH : errno, "cannot read /proc/%d/task",
 				 pid);
 	while (!err && (tid = proc_next(directory)))
-		if (array_reserve(tids, &room, *count + 1, sizeof(**tids)))
+		if (array_add(*tids, *count, room, tid))
 			err = error_no_memory(e);
-		else
-			(*tids)[(*count)++] = tid;
 	closedir(directory);
 	if (err)
 		free(*tids);

@@ -304,15 +304,12 @@ static int add_timed(struct waits *w, struct waits_read *to, const struct wait_r
 		to->untimed_count++;
 		return 0;
 	}
-	if (array_reserve(&to->timed, &to->timed_room, to->timed_count + 1, sizeof(*to->timed)))
+	if (array_add(to->timed, to->timed_count, to->timed_room,
+		      (struct waits_timed){ record->end_ns - clock_offset, record->blocked_ns,
+					    record->runnable_ns, record->slot,
+					    wait_ends_waker(record->ends),
+					    wait_ends_whom(record->ends), cpu }))
 		return -ENOMEM;
-	to->timed[to->timed_count++] = (struct waits_timed){ record->end_ns - clock_offset,
-							     record->blocked_ns,
-							     record->runnable_ns,
-							     record->slot,
-							     wait_ends_waker(record->ends),
-							     wait_ends_whom(record->ends),
-							     cpu };
 	return 0;
 }
 
@@ -635,11 +632,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 			left_ns -= part.left_ns;
 			err = add_entry(w, i, part.left_ns, head.cpu, part.ends, &head, pcs, counts,
 					&part.number);
-			if (!err &&
-			    array_reserve(&parts, &part_room, part_count + 1, sizeof(*parts)))
-				err = -ENOMEM;
-			if (!err)
-				parts[part_count++] = part;
+			err = err ?: array_add(parts, part_count, part_room, part);
 		}
 		err = err
 			      ?: add_entry(w, i, entry->runnable_ns, WAIT_CPU, 0, &head, pcs,

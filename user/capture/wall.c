@@ -37,12 +37,8 @@ static struct wall_thread *find_thread(const struct wall_threads *threads,
 
 static int add_thread(struct wall_threads *threads, const struct wall_thread *thread)
 {
-	if (array_reserve(&threads->list, &threads->room, threads->count + 1,
-			  sizeof(*threads->list)) ||
-	    index_add(&threads->index, hash_u64(thread->task, 0), threads->count))
-		return -ENOMEM;
-	threads->list[threads->count++] = *thread;
-	return 0;
+	return array_add_indexed(threads->list, threads->count, threads->room, &threads->index,
+				 hash_u64(thread->task, 0), *thread);
 }
 
 static void clear_threads(struct wall_threads *threads)
@@ -466,10 +462,9 @@ static int add_row(struct wall *wall, struct process_table *table, struct wall_t
 		before->flags |= HAS_ROW;
 	if (after->flags & WALL_OUTSIDE)
 		return 0;
-	if (array_reserve(&wall->rows, &wall->row_room, wall->row_count + 1, sizeof(*wall->rows)))
+	if (array_add(wall->rows, wall->row_count, wall->row_room, (struct capture_wall){ 0 }))
 		return -ENOMEM;
-	row = &wall->rows[wall->row_count++];
-	*row = (struct capture_wall){ 0 };
+	row = &wall->rows[wall->row_count - 1];
 	if (before)
 		since_ns = before->now_ns;
 	else if (after->start_ns < wall->begin_ns)

@@ -175,8 +175,7 @@ static int found_add(struct found_list *l, struct found *f)
 	}
 	if (l->count == FOUND_MOST)
 		found_drop(l, oldest < l->count ? oldest : 0);
-	if (!f->outcome || !f->builds || !f->service ||
-	    array_reserve(&l->list, &l->room, l->count + 1, sizeof(*l->list))) {
+	if (!f->outcome || !f->builds || !f->service || array_add(l->list, l->count, l->room, *f)) {
 		found_free_row(f);
 		return -ENOMEM;
 	}

@@ -112,10 +112,10 @@ static struct record_user *find_user(struct record_server *s, uint64_t person)
 	for (size_t i = 0; i < kept; i++)
 		if (s->users[i].person == person)
 			return &s->users[i];
-	if (array_reserve(&s->users, &s->user_room, kept + 1, sizeof(*s->users)))
-		return NULL;
-	s->users[s->user_count++] = (struct record_user){ .person = person, .since_ns = now };
-	return &s->users[kept];
+	return array_add(s->users, s->user_count, s->user_room,
+			 (struct record_user){ .person = person, .since_ns = now })
+		       ? NULL
+		       : &s->users[kept];
 }
 
 /*

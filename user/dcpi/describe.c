@@ -24,13 +24,10 @@ void dcpi_texts_free(struct dcpi_texts *texts)
 
 int dcpi_own_text(struct dcpi_texts *texts, char *text)
 {
-	if (!text ||
-	    array_reserve(&texts->all, &texts->room, texts->count + 1, sizeof(*texts->all))) {
-		free(text);
-		return -ENOMEM;
-	}
-	texts->all[texts->count++] = text;
-	return 0;
+	if (text && array_add(texts->all, texts->count, texts->room, text) == 0)
+		return 0;
+	free(text);
+	return -ENOMEM;
 }
 
 /* A value does not begin with a blank, and has no newline. */

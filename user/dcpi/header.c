@@ -300,11 +300,8 @@ static int add_other(struct dcpi_header *h, const struct text *line)
 
 	if (index_find(&h->other_index, hash, line_equal, h->others, line) != INDEX_NONE)
 		return 0;
-	if (array_reserve(&h->others, &h->other_room, h->other_count + 1, sizeof(*h->others)) ||
-	    index_add(&h->other_index, hash, h->other_count))
-		return -ENOMEM;
-	h->others[h->other_count++] = *line;
-	return 0;
+	return array_add_indexed(h->others, h->other_count, h->other_room, &h->other_index, hash,
+				 *line);
 }
 
 int dcpi_header_add_lost(struct dcpi_header *h, const struct text *cause, uint64_t count)
@@ -313,11 +310,9 @@ int dcpi_header_add_lost(struct dcpi_header *h, const struct text *cause, uint64
 
 	while (i < h->lost_count && !text_equal(&h->lost[i].cause, cause))
 		i++;
-	if (i == h->lost_count) {
-		if (array_reserve(&h->lost, &h->lost_room, i + 1, sizeof(*h->lost)))
-			return -ENOMEM;
-		h->lost[h->lost_count++].cause = *cause;
-	}
+	if (i == h->lost_count &&
+	    array_add(h->lost, h->lost_count, h->lost_room, (struct dcpi_lost){ .cause = *cause }))
+		return -ENOMEM;
 	add_u64(&h->lost[i].count, count);
 	return 0;
 }

@@ -231,11 +231,10 @@ static int find_rows(struct projection *x)
 		x->row_of[i] = index_find(&x->row_index, hash, row_equal, x, &i);
 		if (x->row_of[i] != INDEX_NONE)
 			continue;
-		if (array_reserve(&x->rows, &x->row_room, x->row_count + 1, sizeof(*x->rows)) ||
-		    index_add(&x->row_index, hash, x->row_count))
+		x->row_of[i] = x->row_count;
+		if (array_add_indexed(x->rows, x->row_count, x->row_room, &x->row_index, hash,
+				      (struct row){ .sample = i }))
 			return -ENOMEM;
-		x->rows[x->row_count] = (struct row){ .sample = i };
-		x->row_of[i] = x->row_count++;
 	}
 	return 0;
 }

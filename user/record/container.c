@@ -110,12 +110,9 @@ static void offer(struct search *s, const char *id, const char *name)
 			free(text);
 			return;
 		}
-	s->err =
-		array_reserve(&found->texts, &found->room, found->count + 1, sizeof(*found->texts));
+	s->err = array_add(found->texts, found->count, found->room, text);
 	if (s->err)
 		free(text);
-	else
-		found->texts[found->count++] = text;
 }
 
 static void offer_of_pod(struct search *s, const char *id, const char *namespace, const char *pod,
@@ -373,11 +370,10 @@ static struct container_user *find_user(struct container_names *names, uid_t uid
 	for (size_t i = 0; i < names->user_count; i++)
 		if (names->users[i].uid == uid)
 			return &names->users[i];
-	if (array_reserve(&names->users, &names->user_room, names->user_count + 1,
-			  sizeof(*names->users)))
-		return NULL;
-	names->users[names->user_count] = (struct container_user){ .uid = uid };
-	return &names->users[names->user_count++];
+	return array_add(names->users, names->user_count, names->user_room,
+			 (struct container_user){ .uid = uid })
+		       ? NULL
+		       : &names->users[names->user_count - 1];
 }
 
 const char *container_name(struct container_names *names, const char *id)

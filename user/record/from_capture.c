@@ -261,10 +261,9 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 		added->root = duplicate_fd(image->root);
 	if (entry == INDEX_NONE) {
 		entry = b->image_count;
-		if (array_reserve(&b->images, &b->image_room, entry + 1, sizeof(*b->images)) ||
-		    index_add(&b->image_index, hash, entry))
+		if (array_add_indexed(b->images, b->image_count, b->image_room, &b->image_index,
+				      hash, (struct known_image){ .serial = image->serial }))
 			return -ENOMEM;
-		b->images[b->image_count++].serial = image->serial;
 	}
 	b->images[entry].id = *id;
 	if (!image->why)

@@ -39,14 +39,12 @@ int peers_note(struct peers *peers, const struct wait_peer *peer, const struct c
 
 	if (peer->family != AF_INET6)
 		return 0;
-	if (array_reserve(&peers->ends, &peers->room, peers->count + 1, sizeof(*peers->ends)) ||
-	    index_add(&peers->index,
-		      end_hash((const uint64_t *)peer->own_address, peer->own_port,
-			       (const uint64_t *)peer->address, peer->port),
-		      peers->count))
+	if (array_add_indexed(peers->ends, peers->count, peers->room, &peers->index,
+			      end_hash((const uint64_t *)peer->own_address, peer->own_port,
+				       (const uint64_t *)peer->address, peer->port),
+			      (struct peer_end){ .peer = *peer, .pid = wait->pid }))
 		return -ENOMEM;
-	end = &peers->ends[peers->count++];
-	*end = (struct peer_end){ .peer = *peer, .pid = wait->pid };
+	end = &peers->ends[peers->count - 1];
 	snprintf(end->comm, sizeof(end->comm), "%s", wait->process_comm);
 	return 0;
 }
@@ -71,12 +69,8 @@ int peers_note_task(struct peers *peers, const struct peer_task *task)
 		peers->tasks[number] = *task;
 		return 0;
 	}
-	if (array_reserve(&peers->tasks, &peers->task_room, peers->task_count + 1,
-			  sizeof(*peers->tasks)) ||
-	    index_add(&peers->task_index, hash_u64(task->tid, 0), peers->task_count))
-		return -ENOMEM;
-	peers->tasks[peers->task_count++] = *task;
-	return 0;
+	return array_add_indexed(peers->tasks, peers->task_count, peers->task_room,
+				 &peers->task_index, hash_u64(task->tid, 0), *task);
 }
 
 /* The first of the names that is known, or that of /proc; then the number. */
@@ -228,15 +222,11 @@ bool peers_has_room(struct peers *peers, const char *name)
 	if (peers->name_count == PEERS_MAX)
 		return false;
 	copy = strdup(name);
-	if (!copy ||
-	    array_reserve(&peers->names, &peers->name_room, peers->name_count + 1,
-			  sizeof(*peers->names)) ||
-	    index_add(&peers->name_index, hash, peers->name_count)) {
-		free(copy);
-		return false;
-	}
-	peers->names[peers->name_count++] = copy;
-	return true;
+	if (copy && array_add_indexed(peers->names, peers->name_count, peers->name_room,
+				      &peers->name_index, hash, copy) == 0)
+		return true;
+	free(copy);
+	return false;
 }
 
 void peers_free(struct peers *peers)

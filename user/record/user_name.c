@@ -47,13 +47,12 @@ int user_names_update(struct user_names *users)
 		if (code)
 			break;
 		name = strdup(found->pw_name);
-		if (!name || array_reserve(&users->entries, &users->room, users->count + 1,
-					   sizeof(*users->entries))) {
+		if (!name || array_add(users->entries, users->count, users->room,
+				       (struct user_entry){ found->pw_uid, name })) {
 			free(name);
 			err = -ENOMEM;
 			break;
 		}
-		users->entries[users->count++] = (struct user_entry){ found->pw_uid, name };
 	}
 	if (users->count)
 		qsort(users->entries, users->count, sizeof(*users->entries), by_uid);

@@ -398,10 +398,9 @@ static int sum_known(struct names *n, const struct reason *reasons)
 		number = index_find(&n->known_index, hash, is_known, n->known, &key);
 		if (number == INDEX_NONE) {
 			number = n->known_count;
-			if (array_reserve(&n->known, &n->known_room, number + 1, sizeof(key)) ||
-			    index_add(&n->known_index, hash, number))
+			if (array_add_indexed(n->known, n->known_count, n->known_room,
+					      &n->known_index, hash, key))
 				return -ENOMEM;
-			n->known[n->known_count++] = key;
 		}
 		add_u64(profile_sample_state(p, s, &now.text, &now.size) == THREAD_IDLE
 				? &n->known[number].idle_ns

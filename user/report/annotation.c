@@ -129,13 +129,11 @@ int source_files_find(struct source_files *s, const char *name, const struct sou
 		return 0;
 	}
 	f = calloc(1, sizeof(*f));
-	if (!f || array_reserve(&s->files, &s->room, s->count + 1, sizeof(*s->files)) ||
-	    index_add(&s->index, hash, s->count)) {
+	if (!f || array_add_indexed(s->files, s->count, s->room, &s->index, hash, f)) {
 		free(f);
 		return -ENOMEM;
 	}
 	f->name = name;
-	s->files[s->count++] = f;
 	*file = f;
 	return *name ? read_source(s, f) : 0;
 }

@@ -72,13 +72,10 @@ struct call_tree_builder {
 /* Takes over a name, for the tree to free. Returns it, or NULL when memory runs out. */
 static const char *keep_name(struct call_tree *t, char *name)
 {
-	if (!name ||
-	    array_reserve(&t->names, &t->name_room, t->name_count + 1, sizeof(*t->names))) {
-		free(name);
-		return NULL;
-	}
-	t->names[t->name_count++] = name;
-	return name;
+	if (name && array_add(t->names, t->name_count, t->name_room, name) == 0)
+		return name;
+	free(name);
+	return NULL;
 }
 
 /* Adds a frame for each node of the graph that has none yet. */

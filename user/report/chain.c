@@ -128,11 +128,8 @@ static int find_place(struct making *m, const struct profile *p, const struct pr
 	if (*number != INDEX_NONE)
 		return 0;
 	*number = s->place_count;
-	if (array_reserve(&s->places, &m->place_room, s->place_count + 1, sizeof(*s->places)) ||
-	    index_add(&m->place_index, hash, *number))
-		return -ENOMEM;
-	s->places[s->place_count++] = place;
-	return 0;
+	return array_add_indexed(s->places, s->place_count, m->place_room, &m->place_index, hash,
+				 place);
 }
 
 /* The number at the end of "name (123)"; 0: there is none. */
@@ -707,12 +704,9 @@ static uint32_t child_of(struct walk *w, uint32_t parent, enum chain_kind kind, 
 	if (number != INDEX_NONE || w->err)
 		return w->err ? 0 : number;
 	number = c->count;
-	if (array_reserve(&c->nodes, &c->room, c->count + 1, sizeof(*c->nodes)) ||
-	    index_add(&c->index, hash, number)) {
-		w->err = -ENOMEM;
+	w->err = array_add_indexed(c->nodes, c->count, c->room, &c->index, hash, key.node);
+	if (w->err)
 		return 0;
-	}
-	c->nodes[c->count++] = key.node;
 	c->nodes[number].next = c->nodes[parent].first_child;
 	c->nodes[parent].first_child = number;
 	return number;

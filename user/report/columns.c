@@ -27,10 +27,8 @@ bool columns_next(struct columns *c, const char *title, const char *key, unsigne
 	if (!c->list_room)
 		return c->number++ == c->wanted && !c->is_blank;
 	if (!c->err)
-		c->err =
-			array_reserve(&c->list, &c->list_room, c->list_count + 1, sizeof(*c->list));
-	if (!c->err)
-		c->list[c->list_count++] = (struct table_column){ title, format, c->number++ };
+		c->err = array_add(c->list, c->list_count, c->list_room,
+				   (struct table_column){ title, format, c->number++ });
 	return false;
 }
 

@@ -683,11 +683,11 @@ static int list_calls(const struct segments *s, const struct why_threads *thread
 			are[call->sample] = is_call_of(s->p, call->sample, function) ? YES : NO;
 		if (are[call->sample] == NO || !wanted[thread])
 			continue;
-		err = array_reserve(turns, &room, *count + 1, sizeof(**turns));
-		if (!err)
-			(*turns)[(*count)++] = (struct why_turn){
-				{ call->since_ns, call->since_ns + call->length_ns }, thread, NULL
-			};
+		err = array_add(
+			*turns, *count, room,
+			(struct why_turn){ { call->since_ns, call->since_ns + call->length_ns },
+					   thread,
+					   NULL });
 	}
 	free(are);
 	free(wanted);
@@ -710,11 +710,11 @@ int why_list_turns(const struct segments *s, const struct why_threads *threads,
 			if (!is_end && segment_kind(s, &s->all[k])->state != THREAD_IDLE)
 				continue;
 			if (since_ns && since_ns < until_ns) {
-				if (array_reserve(turns, &room, *count + 1, sizeof(**turns)))
+				if (array_add(*turns, *count, room,
+					      (struct why_turn){ { since_ns, until_ns },
+								 threads->list[i],
+								 NULL }))
 					return -ENOMEM;
-				(*turns)[(*count)++] = (struct why_turn){ { since_ns, until_ns },
-									  threads->list[i],
-									  NULL };
 			}
 			since_ns = is_end ? 0 : s->all[k].until_ns;
 		}
@@ -809,13 +809,13 @@ static int group_turns(const struct why_options *o, struct why_turn *turns, size
 	for (size_t i = 0; i < count || !*group_count; i++) {
 		bool is_first = !i || (o->by_label && turns[i].label != turns[i - 1].label);
 
-		if (is_first && array_reserve(groups, &room, *group_count + 1, sizeof(**groups)))
+		if (is_first &&
+		    array_add(*groups, *group_count, room,
+			      (struct turn_group){
+				      .turns = turns + i,
+				      .label = o->by_label && count ? turns[i].label : NULL,
+			      }))
 			return -ENOMEM;
-		if (is_first)
-			(*groups)[(*group_count)++] =
-				(struct turn_group){ .turns = turns + i,
-						     .label = o->by_label && count ? turns[i].label
-										   : NULL };
 		if (i < count) {
 			(*groups)[*group_count - 1].count++;
 			add_u64(&(*groups)[*group_count - 1].ns, turn_ns(&turns[i]));

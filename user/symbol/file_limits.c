@@ -117,10 +117,10 @@ int file_limits_end(struct file_limits *l, uid_t user, const struct read_budget 
 	struct user_spent *one = find_user(l, user);
 
 	if (user && !one) {
-		if (array_reserve(&l->users, &l->user_room, l->user_count + 1, sizeof(*l->users)))
+		if (array_add(l->users, l->user_count, l->user_room,
+			      (struct user_spent){ .user = user }))
 			return -ENOMEM;
-		one = &l->users[l->user_count++];
-		one->user = user;
+		one = &l->users[l->user_count - 1];
 	}
 	if (user) {
 		one->spent.ns += spent.ns;

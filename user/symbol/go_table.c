@@ -651,12 +651,10 @@ int go_table_offer(struct go_table *t, struct batch *b, struct cover *c, bool *a
 		if (b->extents)
 			program_value(t, f.lines, f.start, UINT64_MAX, &end);
 		copy = strndup(name, t->copy_bytes < NAMES_MAX ? NAME_MAX_SIZE : SHORT_NAME);
-		if (!copy || array_reserve(&t->copies, &t->copy_room, t->copy_count + 1,
-					   sizeof(*t->copies))) {
+		if (!copy || array_add(t->copies, t->copy_count, t->copy_room, copy)) {
 			free(copy);
 			return -ENOMEM;
 		}
-		t->copies[t->copy_count++] = copy;
 		t->copy_bytes += strlen(copy);
 		symbol.start = f.start;
 		symbol.limit = end > f.start && end < f.limit ? end : f.limit;

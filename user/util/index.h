@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/array.h"
+
 #define INDEX_NONE UINT32_MAX
 
 /*
@@ -41,6 +43,13 @@ uint32_t index_find(const struct index *index, uint64_t hash, index_equal *equal
 
 /* Adds element `id`, which must not be in the index yet. Returns 0 or -ENOMEM. */
 int index_add(struct index *index, uint64_t hash, uint32_t id);
+
+/* array_add() of an element with this hash, which is not in the index. Returns 0 or -ENOMEM. */
+#define array_add_indexed(array, count, room, index, hash, ...) \
+	(array_reserve(&(array), &(room), (count) + 1, sizeof(*(array))) \
+		 ? -ENOMEM                                               \
+		 : index_add((index), (hash), (count))                   \
+			   ?: ((array)[(count)++] = (__VA_ARGS__), 0))
 
 /*
  * Removes element `id`, added with this hash, if it is in the index. One that is added next needs

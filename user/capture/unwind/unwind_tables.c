@@ -695,11 +695,11 @@ int unwind_tables_empty(struct unwind_tables *t, uint32_t image)
 {
 	struct unwind_extent *extent = &t->extents[image];
 
-	if (array_reserve(&t->emptied, &t->emptied_room, t->emptied_count + 1, sizeof(*t->emptied)))
+	if (array_add(t->emptied, t->emptied_count, t->emptied_room,
+		      (struct unwind_emptied){ *extent, now_ns() }))
 		return -ENOMEM;
 	__atomic_store_n(&t->images[image].page_count, 0, __ATOMIC_RELEASE);
 	charge(t, extent, -1);
-	t->emptied[t->emptied_count++] = (struct unwind_emptied){ *extent, now_ns() };
 	*extent = (struct unwind_extent){ .owner = extent->owner };
 	return 0;
 }
@@ -782,9 +782,9 @@ static int free_block(struct unwind_tables *t, struct unwind_block *block)
 		memmove(t->freed, t->freed + t->freed_begin, t->freed_end * sizeof(*t->freed));
 		t->freed_begin = 0;
 	}
-	if (array_reserve(&t->freed, &t->freed_room, t->freed_end + 1, sizeof(*t->freed)))
+	if (array_add(t->freed, t->freed_end, t->freed_room,
+		      (struct unwind_freed_block){ *block, now_ns() }))
 		return -ENOMEM;
-	t->freed[t->freed_end++] = (struct unwind_freed_block){ *block, now_ns() };
 	t->freed_mappings += block->size;
 	*block = (struct unwind_block){ 0 };
 	return 0;

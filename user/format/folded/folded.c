@@ -507,11 +507,7 @@ static int find_pairs(struct reader *r)
 
 			r->pairs =
 				index_find(&index, hash, place_equal, stacks, &key) == INDEX_NONE;
-			if (array_reserve(&stacks, &room, count + 1, sizeof(*stacks)) ||
-			    index_add(&index, hash, count))
-				err = -ENOMEM;
-			else
-				stacks[count++] = key;
+			err = array_add_indexed(stacks, count, room, &index, hash, key);
 		}
 		if (!newline)
 			break;

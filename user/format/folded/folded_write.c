@@ -102,10 +102,9 @@ static int add_sample(struct writer *w, const struct profile_sample *s, int64_t 
 		add_i64(&w->lines[id].count, count);
 		return 0;
 	}
-	if (array_reserve(&w->lines, &w->line_room, w->line_count + 1, sizeof(*w->lines)) ||
-	    index_add(&w->index, hash, w->line_count))
+	if (array_add_indexed(w->lines, w->line_count, w->line_room, &w->index, hash,
+			      (struct line){ w->size, w->written - w->size, count }))
 		return -ENOMEM;
-	w->lines[w->line_count++] = (struct line){ w->size, w->written - w->size, count };
 	w->size = w->written;
 	return 0;
 }

@@ -276,10 +276,9 @@ static int add_attr(struct perf_file *f, struct perf_bytes bytes)
 {
 	struct perf_attr *a;
 
-	if (array_reserve(&f->attrs, &f->attr_room, f->attr_count + 1, sizeof(*f->attrs)))
+	if (array_add(f->attrs, f->attr_count, f->attr_room, (struct perf_attr){ 0 }))
 		return -ENOMEM;
-	a = &f->attrs[f->attr_count++];
-	*a = (struct perf_attr){ 0 };
+	a = &f->attrs[f->attr_count - 1];
 	memcpy(&a->attr, bytes.at,
 	       perf_left(&bytes) < sizeof(a->attr) ? perf_left(&bytes) : sizeof(a->attr));
 	f->asks_build_ids |= a->attr.build_id;
@@ -812,13 +811,9 @@ static uint32_t known_thread(const struct perf_tasks *t, uint32_t tid)
 
 static int new_process(struct perf_tasks *t, uint32_t pid, uint32_t *id)
 {
-	if (array_reserve(&t->processes, &t->process_room, t->process_count + 1,
-			  sizeof(*t->processes)) ||
-	    index_add(&t->process_index, hash_u64(pid, 0), t->process_count))
-		return -ENOMEM;
-	*id = t->process_count++;
-	t->processes[*id] = (struct perf_process){ .pid = pid, .comm = "" };
-	return 0;
+	*id = t->process_count;
+	return array_add_indexed(t->processes, t->process_count, t->process_room, &t->process_index,
+				 hash_u64(pid, 0), (struct perf_process){ .pid = pid, .comm = "" });
 }
 
 static int find_process(struct perf_tasks *t, uint32_t pid, uint32_t *id)
@@ -836,12 +831,10 @@ static int new_thread(struct perf_tasks *t, uint32_t tid, uint32_t process, cons
 		t->threads[known].is_old = true;
 		index_remove(&t->thread_index, hash_u64(tid, 0), known);
 	}
-	if (array_reserve(&t->threads, &t->thread_room, t->thread_count + 1, sizeof(*t->threads)) ||
-	    index_add(&t->thread_index, hash_u64(tid, 0), t->thread_count))
-		return -ENOMEM;
-	*id = t->thread_count++;
-	t->threads[*id] = (struct perf_thread){ .tid = tid, .process = process, .comm = comm };
-	return 0;
+	*id = t->thread_count;
+	return array_add_indexed(
+		t->threads, t->thread_count, t->thread_room, &t->thread_index, hash_u64(tid, 0),
+		(struct perf_thread){ .tid = tid, .process = process, .comm = comm });
 }
 
 /* Sets *thread to the thread with these numbers, which is a new one if there is none. */

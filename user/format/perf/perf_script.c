@@ -313,10 +313,10 @@ static int end_sample(struct reader *r)
 		return 0;
 	}
 	if (profile_sample(r->p, r->frames, r->depth, r->labels[r->in_kernel], &number) ||
-	    array_reserve(&r->ticks, &r->tick_room, r->tick_count + 1, sizeof(*r->ticks)))
+	    array_add(r->ticks, r->tick_count, r->tick_room,
+		      (struct tick){ number, r->event, r->time_ns }))
 		return -ENOMEM;
 	perf_values_add(r->p, number, r->event, r->period);
-	r->ticks[r->tick_count++] = (struct tick){ number, r->event, r->time_ns };
 	if (r->time_ns)
 		interval_extend(&r->recorded, r->time_ns);
 	r->kernel_samples[r->event] += r->in_kernel;

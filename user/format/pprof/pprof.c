@@ -869,14 +869,12 @@ static int add_line(struct reader *r, const struct wire_field *f, void *context)
 						    "the location has function %" PRIu64
 						    ", which is not in the file",
 						    m[LINE_FUNCTION_ID]);
-	if (array_reserve(&r->lines, &r->line_room, *count + 1, sizeof(*r->lines)))
-		return -ENOMEM;
-	r->lines[(*count)++] = (struct profile_line){
-		.function = function,
-		.line = line_number(m[LINE_LINE]),
-		.column = line_number(m[LINE_COLUMN]),
-	};
-	return 0;
+	return array_add(r->lines, *count, r->line_room,
+			 (struct profile_line){
+				 .function = function,
+				 .line = line_number(m[LINE_LINE]),
+				 .column = line_number(m[LINE_COLUMN]),
+			 });
 }
 
 static int read_location(struct reader *r, const struct wire_field *f)
@@ -1065,13 +1063,10 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 			return -ENOMEM;
 	}
 	/* Noted if nothing else is in the tail, which is skipped when it comes again. */
-	if (label_size && label_size == wire_left(&tail)) {
-		if (array_reserve(&r->labels, &r->label_room, r->label_count + 1,
-				  sizeof(*r->labels)) ||
-		    index_add(&r->label_index, hash, r->label_count))
-			return -ENOMEM;
-		r->labels[r->label_count++] = (struct label_bytes){ tail, number };
-	}
+	if (label_size && label_size == wire_left(&tail) &&
+	    array_add_indexed(r->labels, r->label_count, r->label_room, &r->label_index, hash,
+			      (struct label_bytes){ tail, number }))
+		return -ENOMEM;
 	if (r->scans_stacks) {
 		const struct stack_choice *choice = r->in->options.stacks;
 

@@ -45,12 +45,8 @@ static int add_frame(struct writer *w, const struct frame *frame, uint32_t *id)
 	*id = index_find(&w->index, hash, is_frame, w->frames, frame);
 	if (*id != INDEX_NONE)
 		return 0;
-	if (array_reserve(&w->frames, &w->frame_room, w->frame_count + 1, sizeof(*w->frames)) ||
-	    index_add(&w->index, hash, w->frame_count))
-		return -ENOMEM;
 	*id = w->frame_count;
-	w->frames[w->frame_count++] = *frame;
-	return 0;
+	return array_add_indexed(w->frames, w->frame_count, w->frame_room, &w->index, hash, *frame);
 }
 
 /* Finds the frames of all locations, the outermost of inlined functions first. */

@@ -463,10 +463,10 @@ static struct changes_service_cell *last_cell(struct changes_service *s, uint32_
 {
 	if (s->cell_count && s->cells[s->cell_count - 1].block == block)
 		return &s->cells[s->cell_count - 1];
-	if (array_reserve(&s->cells, &s->cell_room, s->cell_count + 1, sizeof(*s->cells)))
-		return NULL;
-	s->cells[s->cell_count] = (struct changes_service_cell){ .block = block };
-	return &s->cells[s->cell_count++];
+	return array_add(s->cells, s->cell_count, s->cell_room,
+			 (struct changes_service_cell){ .block = block })
+		       ? NULL
+		       : &s->cells[s->cell_count - 1];
 }
 
 /* The account of the last block. */
@@ -474,11 +474,10 @@ static struct changes_account *last_account(struct changes_service *s, uint32_t 
 {
 	if (s->account_count && s->accounts[s->account_count - 1].block == block)
 		return &s->accounts[s->account_count - 1];
-	if (array_reserve(&s->accounts, &s->account_room, s->account_count + 1,
-			  sizeof(*s->accounts)))
-		return NULL;
-	s->accounts[s->account_count] = (struct changes_account){ .block = block };
-	return &s->accounts[s->account_count++];
+	return array_add(s->accounts, s->account_count, s->account_room,
+			 (struct changes_account){ .block = block })
+		       ? NULL
+		       : &s->accounts[s->account_count - 1];
 }
 
 /* --- Which stacks of a window are read --- */
@@ -530,11 +529,9 @@ static int note_stack(void *context, const struct profile_labels *l, uint32_t nu
 		hash = hash_bytes(name.text ?: "", name.size, !name.text);
 		at = index_find(&r->index, hash, reading_owner_equal, r->owners, &name);
 		if (at == INDEX_NONE) {
-			if (array_reserve(&r->owners, &r->room, r->count + 1, sizeof(*r->owners)))
-				return -ENOMEM;
-			at = r->count++;
-			r->owners[at] = (struct reading_owner){ .name = name };
-			if (index_add(&r->index, hash, at))
+			at = r->count;
+			if (array_add_indexed(r->owners, r->count, r->room, &r->index, hash,
+					      (struct reading_owner){ .name = name }))
 				return -ENOMEM;
 		}
 		r->of_labels[number] = at + 1;
@@ -629,14 +626,11 @@ static int find_block(struct window *w, const char *host)
 	}
 	if (!block || w->limit_ns - w->start_ns > length_ns ||
 	    w->start_ns / length_ns != block->start_ns / length_ns) {
-		if (array_reserve(&d->blocks, &d->block_room, d->block_count + 1,
-				  sizeof(*d->blocks)))
+		if (array_add(d->blocks, d->block_count, d->block_room,
+			      (struct changes_block){ .host = d->host_count - 1,
+						      .start_ns = w->start_ns }))
 			return -ENOMEM;
-		block = &d->blocks[d->block_count++];
-		*block = (struct changes_block){
-			.host = d->host_count - 1,
-			.start_ns = w->start_ns,
-		};
+		block = &d->blocks[d->block_count - 1];
 	}
 	block->limit_ns = w->limit_ns;
 	add_u64(&block->recorded_ns, w->p->duration_ns);
@@ -801,13 +795,10 @@ static int note_process(const struct window *w, struct changes_service *s, uint3
 		if (s->process_count && s->process_count % SERVICE_PROCESSES == 0 &&
 		    join_processes(w, s))
 			return -ENOMEM;
-		if (array_reserve(&s->processes, &s->process_room, s->process_count + 1,
-				  sizeof(*s->processes)))
-			return -ENOMEM;
-		number = s->process_count++;
-		s->processes[number] =
-			(struct changes_process){ .pid = pid, .first_ns = w->start_ns };
-		if (index_add(&s->process_index, hash, number))
+		number = s->process_count;
+		if (array_add_indexed(
+			    s->processes, s->process_count, s->process_room, &s->process_index,
+			    hash, (struct changes_process){ .pid = pid, .first_ns = w->start_ns }))
 			return -ENOMEM;
 	}
 	s->processes[number].last_start_ns = w->start_ns;
@@ -1083,10 +1074,10 @@ static int find_cost(struct window *w, struct costs *c, uint32_t service,
 		return -ENOMEM;
 	if (number == INDEX_NONE)
 		return 0;
-	if (array_reserve(&c->costs, &c->room, c->count + 1, sizeof(*c->costs)))
+	if (array_add(c->costs, c->count, c->room,
+		      (struct function_cost){ .node = node, .number = number }))
 		return -ENOMEM;
-	*cost = &c->costs[c->count++];
-	**cost = (struct function_cost){ .node = node, .number = number };
+	*cost = &c->costs[c->count - 1];
 	c->of_node[node] = c->count;
 	return 0;
 }

@@ -25,10 +25,9 @@ static int test_row(struct moment *m, size_t *room, const struct moment_differen
 	/* This depends on the sum of both alone: the correction need not count the others. */
 	if (chance.least > CHANCE_LEVEL)
 		return 0;
-	if (array_reserve(&m->differences, room, m->count + 1, sizeof(*m->differences)))
+	if (array_add(m->differences, m->count, *room, *candidate))
 		return -ENOMEM;
-	d = &m->differences[m->count++];
-	*d = *candidate;
+	d = &m->differences[m->count - 1];
 	d->chance = chance;
 	for (int side = 0; side < SIDES; side++)
 		d->percent[side] = (double)counts[side] *
@@ -109,9 +108,7 @@ static int test_waits(struct moment *m, size_t *room, struct rows *rows,
 		if (d.chance.least > CHANCE_LEVEL &&
 		    fabs(d.percent[NEW] - d.percent[OLD]) < UNJUDGED_PERCENT)
 			continue;
-		err = array_reserve(&m->differences, room, m->count + 1, sizeof(*m->differences));
-		if (!err)
-			m->differences[m->count++] = d;
+		err = array_add(m->differences, m->count, *room, d);
 	}
 	return err;
 }

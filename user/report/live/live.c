@@ -52,12 +52,10 @@ static int add_zoom(struct live *l, struct live_zoom *zoom, char *text, struct e
 {
 	zoom->text = text;
 	zoom->from = l->view;
-	if (!text ||
-	    array_reserve(&l->zooms, &l->zoom_room, l->zoom_count + 1, sizeof(*l->zooms))) {
+	if (!text || array_add(l->zooms, l->zoom_count, l->zoom_room, *zoom)) {
 		free_zoom(zoom);
 		return error_no_memory(e);
 	}
-	l->zooms[l->zoom_count++] = *zoom;
 	l->selected = false;
 	return 0;
 }

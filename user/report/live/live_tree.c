@@ -84,11 +84,10 @@ static int list_lines(struct live_tree *t, uint32_t node)
 	t->line_count = 0;
 	t->cursor = 0;
 	for (uint32_t i = first_line(t); i != CALL_TREE_NONE; i = next_node(t, i, t->open[i])) {
-		if (array_reserve(&t->lines, &t->line_room, t->line_count + 1, sizeof(*t->lines)))
-			return -ENOMEM;
 		if (i == node)
 			t->cursor = t->line_count;
-		t->lines[t->line_count++] = i;
+		if (array_add(t->lines, t->line_count, t->line_room, i))
+			return -ENOMEM;
 	}
 	return 0;
 }

@@ -215,11 +215,10 @@ static int find_moments(struct builder *b)
 	for (size_t i = 0; i < count; i++) {
 		if (!i || strcmp(threads[b->threads[i]].process,
 				 threads[b->threads[i - 1]].process) != 0) {
-			if (array_reserve(&b->processes, &b->process_room, b->process_count + 1,
-					  sizeof(*b->processes)))
+			if (array_add(b->processes, b->process_count, b->process_room,
+				      (struct process){ .threads = { b->threads + i, 0 } }))
 				return -ENOMEM;
-			process = &b->processes[b->process_count++];
-			*process = (struct process){ .threads = { b->threads + i, 0 } };
+			process = &b->processes[b->process_count - 1];
 		}
 		process->threads.count++;
 	}
@@ -264,11 +263,9 @@ static uint32_t part_kind(const struct chain *c, const struct chain_node *n)
 
 static int add_part(struct builder *b, const char *text, struct part part)
 {
-	if (!text || web_add_text(b->w, text, &part.text) ||
-	    array_reserve(&b->parts, &b->part_room, b->part_count + 1, sizeof(*b->parts)))
+	if (!text || web_add_text(b->w, text, &part.text))
 		return -ENOMEM;
-	b->parts[b->part_count++] = part;
-	return 0;
+	return array_add(b->parts, b->part_count, b->part_room, part);
 }
 
 /* Adds the parts of a node. Those with less than a share of the whole are one. */

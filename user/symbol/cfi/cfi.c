@@ -1008,11 +1008,9 @@ static int add_function(struct analysis *a, uint64_t end)
 	}
 	if (!a->is_odd)
 		err = err ?: add_code_row(a, end, gap);
-	if (!err && array_reserve(&c->functions, &c->function_room, c->function_count + 1,
-				  sizeof(*c->functions)))
+	if (!err && array_add(c->functions, c->function_count, c->function_room,
+			      (struct cfi_function){ a->start, end }))
 		err = error_no_memory(a->e);
-	if (!err)
-		c->functions[c->function_count++] = (struct cfi_function){ a->start, end };
 	return err;
 }
 
@@ -1692,11 +1690,10 @@ static int add_row(struct builder *b, uint64_t address, const struct unwind_rule
 	if (rows->count == ROWS_MAX)
 		return error_set(b->e, 0, "it has more than %d rows of call frame information",
 				 ROWS_MAX);
-	if (array_reserve(&rows->rows, &rows->room, rows->count + 1, sizeof(*rows->rows)))
-		return error_no_memory(b->e);
-	rows->rows[rows->count].address = address;
-	rows->rows[rows->count++].rule = number;
-	return 0;
+	return array_add(rows->rows, rows->count, rows->room,
+			 (struct unwind_address){ .address = address, .rule = number })
+		       ? error_no_memory(b->e)
+		       : 0;
 }
 
 /*

@@ -1421,12 +1421,10 @@ static int add_frame(struct scan *s, struct place *place)
 			entry = origin->number;
 		}
 	}
-	if (dwarf_names_add(&w->names, file, entry, &frame.function) ||
-	    array_reserve(&w->frames, &w->frame_room, w->frame_count + 1, sizeof(*w->frames)))
+	if (dwarf_names_add(&w->names, file, entry, &frame.function))
 		return -ENOMEM;
 	place->inner = w->frame_count;
-	w->frames[w->frame_count++] = frame;
-	return 0;
+	return array_add(w->frames, w->frame_count, w->frame_room, frame);
 }
 
 /*
