@@ -56,14 +56,15 @@ struct similar similar_to(const char *word)
 	return (struct similar){ .word = word, .fewest = least(2, strlen(word) / 2) + 1 };
 }
 
-void similar_offer(struct similar *s, const char *candidate)
+bool similar_offer(struct similar *s, const char *candidate)
 {
 	size_t mistakes = count_mistakes(candidate, s->word);
 
 	if (mistakes >= s->fewest)
-		return;
+		return false;
 	s->fewest = mistakes;
-	s->best = candidate;
+	snprintf(s->best, sizeof(s->best), "%s", candidate);
+	return true;
 }
 
 #define HELP_INDENT 30 /* columns before the help of an option */
@@ -131,7 +132,7 @@ static int unknown_option(const struct option_spec *specs, int letter, const cha
 	for (; name && specs->name; specs++)
 		if (specs->help)
 			similar_offer(&similar, specs->name);
-	if (similar.best)
+	if (*similar.best)
 		error_hint(e, "did you mean --%s?", similar.best);
 	free(name);
 	return -EINVAL;

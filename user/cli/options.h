@@ -73,16 +73,16 @@ option_parser option_unwind_memory;
 /* Finds the word that was meant by one that is unknown. */
 struct similar {
 	const char *word; /* the unknown one */
-	const char *best; /* the most similar offered word; NULL: none is similar */
+	char best[64];	  /* the most similar offered word; "": none is similar */
 	size_t fewest;	  /* private */
 };
 
 struct similar similar_to(const char *word);
 
 /*
- * Takes a candidate if it is the best so far: with at most two mistakes, and at most one for every
- * two letters of the unknown word.
+ * Takes a candidate, and returns true, if it is the best so far: with at most two mistakes, and at
+ * most one for every two letters of the unknown word.
  */
-void similar_offer(struct similar *s, const char *candidate);
+bool similar_offer(struct similar *s, const char *candidate);
 
 #endif

@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 		similar = similar_to(argv[1]);
 		for (const struct tool_command *const *c = commands; *c; c++)
 			similar_offer(&similar, (*c)->name);
-		if (similar.best)
+		if (*similar.best)
 			error_hint(&e, "did you mean profiltool %s? see profiltool --help",
 				   similar.best);
 		else

@@ -118,7 +118,6 @@ struct wanted {
 	const regex_t *regex; /* of the pattern */
 	size_t found;
 	struct similar similar;
-	char near[64]; /* the most similar name */
 	/* The one that is this name and a version, as php-fpm8.2 is for php-fpm; "": none */
 	char versioned[64];
 	bool several; /* there are several of these */
@@ -172,10 +171,6 @@ static int look_at(struct tool_target *t, const struct candidate *c, struct want
 				snprintf(w->versioned, sizeof(w->versioned), "%s", c->comm);
 			}
 			similar_offer(&w->similar, c->comm);
-			if (w->similar.best == c->comm) { /* whose memory the next one takes */
-				snprintf(w->near, sizeof(w->near), "%s", c->comm);
-				w->similar.best = w->near;
-			}
 		}
 	}
 	return err;
@@ -222,8 +217,9 @@ static int find_none(const struct wanted *w, const struct tool_target *t, struct
 		error_set(e, 0, "no process has the name \"%s\"", w->name);
 	else
 		error_set(e, 0, "no process has a command line that matches \"%s\"", t->pgrep);
-	if (w->name && *w->near)
-		error_hint(e, "one has the name %s: -p %s; list all with: ps -e", w->near, w->near);
+	if (w->name && *w->similar.best)
+		error_hint(e, "one has the name %s: -p %s; list all with: ps -e", w->similar.best,
+			   w->similar.best);
 	else if (access("/proc/1", F_OK))
 		error_hint(e, "/proc hides the processes of others here (hidepid): run it as root");
 	else if (w->name)
@@ -282,11 +278,8 @@ static int visit_group(const char *path, size_t below, void *context)
 			 (int)(strstr(name, ".service") ? strstr(name, ".service") - name
 							: (ptrdiff_t)strlen(name)),
 			 name);
-		similar_offer(&s->similar, offered);
-		if (s->similar.best == offered) {
+		if (similar_offer(&s->similar, offered))
 			snprintf(s->near, sizeof(s->near), "%s", name);
-			s->similar.best = s->near;
-		}
 		return 0;
 	}
 	if (array_reserve(&s->matches, &s->room, s->count + 1, sizeof(*s->matches)))
@@ -378,7 +371,6 @@ static int find_user(struct tool_target *t, struct error *e)
 {
 	struct similar similar = similar_to(t->of_user);
 	const struct passwd *entry;
-	char near[64] = "";
 	uint64_t uid;
 
 	if (number_parse(t->of_user, 0, UINT32_MAX - 1, &uid) == 0) {
@@ -394,17 +386,12 @@ static int find_user(struct tool_target *t, struct error *e)
 		return 0;
 	}
 	setpwent();
-	while ((entry = getpwent())) {
+	while ((entry = getpwent()))
 		similar_offer(&similar, entry->pw_name);
-		if (similar.best == entry->pw_name) { /* whose memory the next one takes */
-			snprintf(near, sizeof(near), "%s", entry->pw_name);
-			similar.best = near;
-		}
-	}
 	endpwent();
 	error_set(e, 0, "there is no user \"%s\"", t->of_user);
-	if (*near)
-		error_hint(e, "one has the name %s", near);
+	if (*similar.best)
+		error_hint(e, "one has the name %s", similar.best);
 	else
 		error_hint(e, "list those whose processes run with: ps -eo user; a number is "
 			      "taken as it is");
