@@ -186,14 +186,6 @@ static int run_diff(int argc, char **argv)
 	return code;
 }
 
-static const struct option_group groups[] = {
-	{ "normalize", "How to compare" },
-	{ "before", "Which samples" },
-	{ "by", "The table" },
-	{ "executable", "Reading files" },
-	{ 0 },
-};
-
 const struct tool_command diff_command = {
 	.name = "diff",
 	.arguments = "[OPTION...] OLD NEW | --since TIME [OPTION...] [FILE]",
@@ -202,6 +194,13 @@ const struct tool_command diff_command = {
 	.purpose = TOOL_COMPARE,
 	.summary = "two profiles, or an interval with the one before it",
 	.options = options,
-	.groups = groups,
+	.groups =
+		(const struct option_group[]){
+			{ "normalize", "How to compare" },
+			{ "before", "Which samples" },
+			{ "by", "The table" },
+			{ "executable", "Reading files" },
+			{ 0 },
+		},
 	.run = run_diff,
 };

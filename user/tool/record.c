@@ -826,17 +826,6 @@ out:
 	return code;
 }
 
-static const struct option_group groups[] = {
-	{ "pid", "What to record" },
-	{ "frequency", "How to sample" },
-	{ "duration", "How long, and what to write" },
-	{ "wall", "Waiting" },
-	{ "scale", "The histogram of profil(2)" },
-	{ "debuginfod", "Names and times" },
-	{ "limit", "What to print" },
-	{ 0 },
-};
-
 const struct tool_command record_command = {
 	.name = "record",
 	.records = true,
@@ -848,6 +837,16 @@ const struct tool_command record_command = {
 	.purpose = TOOL_RECORD,
 	.summary = "a process, a command, a control group or the whole machine",
 	.options = options,
-	.groups = groups,
+	.groups =
+		(const struct option_group[]){
+			{ "pid", "What to record" },
+			{ "frequency", "How to sample" },
+			{ "duration", "How long, and what to write" },
+			{ "wall", "Waiting" },
+			{ "scale", "The histogram of profil(2)" },
+			{ "debuginfod", "Names and times" },
+			{ "limit", "What to print" },
+			{ 0 },
+		},
 	.run = run_record,
 };

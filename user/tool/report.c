@@ -381,14 +381,6 @@ static int run_report(int argc, char **argv)
 	return code;
 }
 
-static const struct option_group groups[] = {
-	{ "tree", "What to print" },
-	{ "input", "Which samples" },
-	{ "by", "The table" },
-	{ "executable", "Reading files" },
-	{ 0 },
-};
-
 const struct tool_command report_command = {
 	.name = "report",
 	.arguments = "[OPTION...] FILE...",
@@ -397,6 +389,13 @@ const struct tool_command report_command = {
 	.purpose = TOOL_LOOK,
 	.summary = "tables and call trees: by function, thread, line, time, ...",
 	.options = options,
-	.groups = groups,
+	.groups =
+		(const struct option_group[]){
+			{ "tree", "What to print" },
+			{ "input", "Which samples" },
+			{ "by", "The table" },
+			{ "executable", "Reading files" },
+			{ 0 },
+		},
 	.run = run_report,
 };

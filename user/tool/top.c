@@ -370,14 +370,6 @@ static int run_top(int argc, char **argv)
 	return code;
 }
 
-static const struct option_group groups[] = {
-	{ "pid", "What to watch" },
-	{ "frequency", "How to sample" },
-	{ "since", "Which samples of FILE" },
-	{ "interval", "What to show" },
-	{ 0 },
-};
-
 const struct tool_command top_command = {
 	.name = "top",
 	.records = true,
@@ -387,6 +379,13 @@ const struct tool_command top_command = {
 	.purpose = TOOL_LOOK,
 	.summary = "the busiest functions, live",
 	.options = options,
-	.groups = groups,
+	.groups =
+		(const struct option_group[]){
+			{ "pid", "What to watch" },
+			{ "frequency", "How to sample" },
+			{ "since", "Which samples of FILE" },
+			{ "interval", "What to show" },
+			{ 0 },
+		},
 	.run = run_top,
 };

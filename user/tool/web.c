@@ -210,13 +210,6 @@ out:
 	return code;
 }
 
-static const struct option_group groups[] = {
-	{ "output", "The page" },
-	{ "since", "Which samples" },
-	{ "executable", "Reading files" },
-	{ 0 },
-};
-
 const struct tool_command web_command = {
 	.name = "web",
 	.arguments = "[OPTION...] FILE... [-o PAGE.html | --serve]",
@@ -225,6 +218,12 @@ const struct tool_command web_command = {
 	.purpose = TOOL_LOOK,
 	.summary = "a page for a browser: over time, flame graph, table, threads",
 	.options = options,
-	.groups = groups,
+	.groups =
+		(const struct option_group[]){
+			{ "output", "The page" },
+			{ "since", "Which samples" },
+			{ "executable", "Reading files" },
+			{ 0 },
+		},
 	.run = run_web,
 };
