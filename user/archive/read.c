@@ -291,7 +291,6 @@ static int explain_no_window(const struct archive_query *q, struct error *e)
 	struct error later;
 	size_t count;
 	uint64_t first = UINT64_MAX, last = 0;
-	char from[32], to[32];
 	bool host = false;
 
 	error_set(e, 0, "%s has no windows of this time", q->directory);
@@ -311,12 +310,9 @@ static int explain_no_window(const struct archive_query *q, struct error *e)
 		error_set(e, 0, "%s has no host \"%s\"", q->directory, q->hosts[0]);
 		error_hint(e, "the first of its hosts is %s", all[0].host);
 	} else {
-		time_t times[] = { first / NS_PER_S, last / NS_PER_S };
-		struct tm tm;
-
-		strftime(from, sizeof(from), "%Y-%m-%d %H:%M %Z", localtime_r(&times[0], &tm));
-		strftime(to, sizeof(to), "%Y-%m-%d %H:%M %Z", localtime_r(&times[1], &tm));
-		error_hint(e, "it has windows from %s to %s", from, to);
+		error_hint(e, "it has windows from %s to %s",
+			   time_text(first / NS_PER_S, false, "%Y-%m-%d %H:%M %Z").text,
+			   time_text(last / NS_PER_S, false, "%Y-%m-%d %H:%M %Z").text);
 	}
 	archive_list_free(all, count);
 	return -ENOENT;

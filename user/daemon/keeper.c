@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/capabilities.h"
@@ -215,20 +214,11 @@ static const char *const reasons[] = {
 	[ARCHIVE_NO_SPACE] = "less than --keep-free was free",
 };
 
-static void format_time(uint64_t time_ns, const char *format, char text[static 32])
-{
-	time_t time = (time_t)(time_ns / NS_PER_S);
-	struct tm tm;
-
-	if (!gmtime_r(&time, &tm) || !strftime(text, 32, format, &tm))
-		strcpy(text, "?");
-}
-
 /* Reports files that were removed; of those kept although they are over a limit only the first. */
 static void note_dropped(const struct archive_dropped *dropped, void *context)
 {
 	struct work *w = context;
-	char from[32], until[32];
+	uint64_t first_s = dropped->first_ns / NS_PER_S, limit_s = dropped->limit_ns / NS_PER_S;
 	struct error e;
 
 	switch (dropped->reason) {
@@ -236,11 +226,10 @@ static void note_dropped(const struct archive_dropped *dropped, void *context)
 		w->keeps[dropped->reason] = true;
 		if (w->kept[dropped->reason])
 			return;
-		format_time(dropped->first_ns, "%F %T", from);
-		format_time(dropped->limit_ns, "%F %T", until);
 		log_note("the clock is at %s UTC, and what was recorded before ended at %s UTC: "
 			 "until an hour is recorded, no files are merged, or removed for their age",
-			 until, from);
+			 time_text(limit_s, true, "%F %T").text,
+			 time_text(first_s, true, "%F %T").text);
 		return;
 	case ARCHIVE_MOST_OLD:
 		w->keeps[dropped->reason] = true;
@@ -251,11 +240,10 @@ static void note_dropped(const struct archive_dropped *dropped, void *context)
 			  " bytes, are over --retain-days and not removed: they are "
 			  "most of what was recorded, and the clock may be wrong",
 			  dropped->count, dropped->bytes);
-		format_time(dropped->limit_ns, "%F", until);
 		error_hint(&e,
 			   "if it is right: cd '%s' && for day in [0-9]*-*-*; do "
 			   "[ $day \\> %s ] || rm -r $day; done",
-			   dropped->path, until);
+			   dropped->path, time_text(limit_s, true, "%F").text);
 		log_problem(&e);
 		return;
 	case ARCHIVE_DAMAGED:

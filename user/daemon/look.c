@@ -13,7 +13,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "archive/packages.h"
@@ -179,7 +178,6 @@ static int found_add(struct found_list *l, struct found *f)
 		found_free_row(f);
 		return -ENOMEM;
 	}
-	l->list[l->count++] = *f;
 	return 0;
 }
 
@@ -421,13 +419,7 @@ static void print_path(const char *path, FILE *out)
 
 static void print_deploy(const struct change *change, FILE *out)
 {
-	time_t time = (time_t)(change->end_ns / NS_PER_S);
-	char text[32] = "?";
-	struct tm tm;
-
-	if (gmtime_r(&time, &tm))
-		strftime(text, sizeof(text), "%F %H:%M", &tm);
-	fprintf(out, "since %s UTC (", text);
+	fprintf(out, "since %s UTC (", time_text(change->end_ns / NS_PER_S, true, "%F %H:%M").text);
 	for (size_t i = 0; i < change->image_count && i < IMAGES_SHOWN; i++) {
 		const struct change_image *image = &change->images[i];
 		const struct archive_package *old = image->packages[BEFORE];

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "archive/archive.h"
@@ -302,22 +301,11 @@ int state_write_metrics(const struct state *s, const char *path, struct error *e
 	return file_write(path, FILE_SAFE_DIRECTORY, write_metrics, (void *)s, e);
 }
 
-/* Writes the time in text, and returns that. */
-static const char *format_time(const char *format, uint64_t seconds, char text[static 64])
-{
-	time_t time = seconds;
-	struct tm local;
-
-	if (!seconds || !localtime_r(&time, &local) || !strftime(text, 64, format, &local))
-		strcpy(text, "never");
-	return text;
-}
-
 static void print_time(const char *what, uint64_t seconds)
 {
-	char text[64];
+	struct time_text time = time_text(seconds, false, "%Y-%m-%d %H:%M:%S %z");
 
-	printf("%-16s %s\n", what, format_time("%Y-%m-%d %H:%M:%S %z", seconds, text));
+	printf("%-16s %s\n", what, seconds && *time.text ? time.text : "never");
 }
 
 void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s)
@@ -422,13 +410,13 @@ static void print_state(const struct state *s, enum state_health health, const c
 		       "", s->unwind_deferred);
 	for (size_t i = 0; i < s->refusals.count; i++) {
 		const struct refusal *refusal = &s->refusals.all[i];
-		char user[32] = "other users", text[64];
+		char user[32] = "other users";
 
 		if (refusal->uid != REFUSAL_OTHERS)
 			snprintf(user, sizeof(user), "uid %" PRIu32, refusal->uid);
 		printf("%-16s %s: %" PRIu64 " %s; last at %s\n", i ? "" : "refused", user,
 		       refusal->count, account_counters[refusal_counters[refusal->cause]].what,
-		       format_time("%H:%M:%S", refusal->last_s, text));
+		       time_text(refusal->last_s, false, "%H:%M:%S").text);
 	}
 	if (s->files_unread)
 		printf("%-16s %" PRIu64 " files, all windows together, took too much: see -v\n",

@@ -398,15 +398,11 @@ static bool take_reply(struct push *p, const struct archive_window *w)
 		p->counters.refused++;
 		/* Reported once, until another reply than this comes. */
 		if (p->refusal != status) {
-			time_t start = w->start_ns / NS_PER_S;
-			char what[128], time[64];
-			struct tm tm;
+			char what[128];
 
 			p->refusal = status;
-			if (!gmtime_r(&start, &tm) ||
-			    !strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &tm))
-				snprintf(time, sizeof(time), "%" PRIu64, w->start_ns);
-			snprintf(what, sizeof(what), "refuses the window of %s UTC", time);
+			snprintf(what, sizeof(what), "refuses the window of %s UTC",
+				 time_text(w->start_ns / NS_PER_S, true, "%F %T").text);
 			describe_reply(p, &r, what, &e);
 			report(p, PUSH_PROBLEM, &e);
 		}

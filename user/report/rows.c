@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "profile/thread_state.h"
 #include "report/text.h"
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/index.h"
 #include "util/order.h"
 #include "util/sum.h"
@@ -19,16 +19,16 @@
 static const char *tag_text(const struct tag_kind *tag, const struct row *row, bool utc,
 			    char buffer[TABLE_CELL_SIZE])
 {
-	time_t time = (time_t)row->key->number - 1; /* when the row's windows began */
-	struct tm tm;
+	if (tag->shown == TAG_TIME_S && row->key->number) {
+		/* When the row's windows began. */
+		struct time_text time = time_text(row->key->number - 1, utc,
+						  utc ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d %H:%M %Z");
 
-	if (tag->shown == TAG_TIME_S) {
-		if (!row->key->number || !(utc ? gmtime_r(&time, &tm) : localtime_r(&time, &tm)))
-			return row_unknown;
-		strftime(buffer, TABLE_CELL_SIZE, utc ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d %H:%M %Z",
-			 &tm);
-		return buffer;
+		snprintf(buffer, TABLE_CELL_SIZE, "%.30s", time.text);
+		return *buffer ? buffer : row_unknown;
 	}
+	if (tag->shown == TAG_TIME_S)
+		return row_unknown;
 	if (row->shown_container && !utc) /* JSON has both, whole */
 		return row->shown_container;
 	if (row->comm[0])

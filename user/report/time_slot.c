@@ -41,25 +41,16 @@ uint64_t time_slot_step(const struct time_interval *interval)
 const char *time_slot_text(uint64_t start_ns, uint64_t step_ns, bool utc,
 			   char buffer[TABLE_CELL_SIZE])
 {
-	time_t time = start_ns / NS_PER_S;
-	bool seconds = step_ns % (60 * NS_PER_S), ms = step_ns % NS_PER_S;
-	char zone[8];
-	struct tm tm;
-	size_t used;
+	const char *format = utc			 ? "%Y-%m-%dT%H:%M:%S"
+			     : step_ns % (60 * NS_PER_S) ? "%Y-%m-%d %H:%M:%S"
+							 : "%Y-%m-%d %H:%M";
+	uint64_t seconds = start_ns / NS_PER_S;
+	char fraction[8] = "";
 
-	if (!(utc ? gmtime_r(&time, &tm) : localtime_r(&time, &tm)))
-		return "";
-	used = strftime(buffer, TABLE_CELL_SIZE,
-			utc	  ? "%Y-%m-%dT%H:%M:%S"
-			: seconds ? "%Y-%m-%d %H:%M:%S"
-				  : "%Y-%m-%d %H:%M",
-			&tm);
-	if (ms)
-		used += snprintf(buffer + used, TABLE_CELL_SIZE - used, ".%03u",
-				 (unsigned int)(start_ns % NS_PER_S / NS_PER_MS));
-	if (utc || !strftime(zone, sizeof(zone), "%Z", &tm))
-		snprintf(buffer + used, TABLE_CELL_SIZE - used, "%s", utc ? "Z" : "");
-	else
-		snprintf(buffer + used, TABLE_CELL_SIZE - used, " %s", zone);
+	if (step_ns % NS_PER_S)
+		snprintf(fraction, sizeof(fraction), ".%03u",
+			 (unsigned int)(start_ns % NS_PER_S / NS_PER_MS));
+	snprintf(buffer, TABLE_CELL_SIZE, "%.20s%s%.7s", time_text(seconds, utc, format).text,
+		 fraction, time_text(seconds, utc, utc ? "Z" : " %Z").text);
 	return buffer;
 }

@@ -392,19 +392,14 @@ int when_parse_length(const char *text, uint64_t *ns)
 
 void when_format(uint64_t time_ns, char text[static WHEN_SIZE])
 {
-	time_t time = time_ns / NS_PER_S;
+	uint64_t seconds = time_ns / NS_PER_S;
 	unsigned int ms = time_ns % NS_PER_S / NS_PER_MS;
-	char seconds[WHEN_SIZE / 2], fraction[8] = "", zone[WHEN_SIZE / 4];
-	struct tm tm;
+	char fraction[8] = "";
 
 	if (ms)
 		snprintf(fraction, sizeof(fraction), ".%03u", ms);
-	if (localtime_r(&time, &tm) &&
-	    strftime(seconds, sizeof(seconds), "%Y-%m-%d %H:%M:%S", &tm) &&
-	    strftime(zone, sizeof(zone), "%Z", &tm))
-		snprintf(text, WHEN_SIZE, "%s%s %s", seconds, fraction, zone);
-	else
-		snprintf(text, WHEN_SIZE, "@%" PRIu64 "%s", time_ns / NS_PER_S, fraction);
+	snprintf(text, WHEN_SIZE, "%.24s%s%.24s", time_text(seconds, false, "%F %T").text, fraction,
+		 time_text(seconds, false, " %Z").text);
 }
 
 void when_format_length(uint64_t ns, char text[static WHEN_SIZE])

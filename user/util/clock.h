@@ -2,6 +2,7 @@
 #ifndef PROFIL_UTIL_CLOCK_H
 #define PROFIL_UTIL_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -56,6 +57,23 @@ static inline uint64_t time_of_day_ns(uint64_t ns)
 		}
 	}
 	return ns + offset;
+}
+
+struct time_text {
+	char text[64];
+};
+
+/* A time of CLOCK_REALTIME as strftime(3) writes it: in UTC, or local; "": it has no date. */
+static inline struct time_text time_text(uint64_t seconds, bool utc, const char *format)
+{
+	time_t time = (time_t)seconds;
+	struct time_text t;
+	struct tm tm;
+
+	if (!(utc ? gmtime_r(&time, &tm) : localtime_r(&time, &tm)) ||
+	    !strftime(t.text, sizeof(t.text), format, &tm))
+		t.text[0] = '\0';
+	return t;
 }
 
 #endif

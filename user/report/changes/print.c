@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "report/changes/changes.h"
 #include "report/chance.h"
@@ -12,7 +11,6 @@
 #include "report/text.h"
 #include "util/clock.h"
 
-#define TIME_SIZE	  32
 #define MEASURE_TEXT_SIZE 128
 /*
  * Bound: caller: images that are named of a deploy; then: the report says how many more there are.
@@ -38,30 +36,16 @@ static const struct measure_text {
 	[MEASURE_BLOCKED] = { "blocked_threads", "threads that were blocked", 1 },
 };
 
-static void print_time(const char *format, uint64_t time_ns, FILE *out)
-{
-	time_t time_s = time_ns / NS_PER_S;
-	char text[TIME_SIZE];
-	struct tm tm;
-
-	strftime(text, sizeof(text), format, localtime_r(&time_s, &tm));
-	fputs(text, out);
-}
-
 static void print_interval(uint64_t since_ns, uint64_t until_ns, FILE *out)
 {
-	time_t times[] = { since_ns / NS_PER_S, until_ns / NS_PER_S };
-	struct tm days[2];
-	bool same_day;
+	struct time_text since = time_text(since_ns / NS_PER_S, false, "%F %H:%M");
+	struct time_text until = time_text(until_ns / NS_PER_S, false, "%F %H:%M");
+	size_t day = strlen("2026-12-01 ");
+	bool same_day = strncmp(since.text, until.text, day) == 0;
 
-	localtime_r(&times[0], &days[0]);
-	localtime_r(&times[1], &days[1]);
-	same_day = days[0].tm_yday == days[1].tm_yday && days[0].tm_year == days[1].tm_year;
-	print_time("%F %H:%M", since_ns, out);
-	if (since_ns == until_ns)
-		return;
-	fputs(" to ", out);
-	print_time(same_day ? "%H:%M" : "%F %H:%M", until_ns, out);
+	fputs(since.text, out);
+	if (since_ns != until_ns)
+		fprintf(out, " to %s", until.text + (same_day ? day : 0));
 }
 
 /*
@@ -370,12 +354,8 @@ int changes_print(const struct changes *c, const struct report_table_options *o,
 
 static struct json_object *json_time(uint64_t time_ns)
 {
-	time_t time_s = time_ns / NS_PER_S;
-	char text[TIME_SIZE];
-	struct tm tm;
-
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&time_s, &tm));
-	return json_object_new_string(text);
+	return json_object_new_string(
+		time_text(time_ns / NS_PER_S, true, "%Y-%m-%dT%H:%M:%SZ").text);
 }
 
 static struct json_object *span_object(const struct change_span *span)

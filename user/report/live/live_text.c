@@ -73,12 +73,9 @@ const char *live_title(const struct live *l)
 
 static void print_target_line(const struct live *l, const struct live_status *s, FILE *out)
 {
-	char now[16];
-	time_t seconds = time(NULL);
-	struct tm local;
-
-	strftime(now, sizeof(now), "%H:%M:%S", localtime_r(&seconds, &local));
-	fprintf(out, "%s%s%s", l->recorded ? "" : now, l->recorded ? "" : "  ", s->target);
+	if (!l->recorded)
+		fputs(time_text(time(NULL), false, "%H:%M:%S  ").text, out);
+	fputs(s->target, out);
 	if (l->p->event[0] && profile_tick_ns(l->p))
 		fprintf(out, ": %s, %.0f Hz", l->p->event, 1e9 / profile_tick_ns(l->p));
 }
