@@ -88,8 +88,8 @@ bool loss_list(const struct profile *p, unsigned int aspects, const struct forma
 {
 	unsigned int values = KEEPS(VALUES) | KEEPS(DELAY), lost = aspects & ~format->keeps;
 	const char *extras = NULL; /* another format whose extras the profile has */
-	size_t used = 0;
 
+	*text = '\0';
 	if (lost & KEEPS(ACCOUNT))
 		lost &= ~KEEPS(COUNTERS);
 	if (lost & KEEPS(DELAY) && !(format->keeps & KEEPS(VALUES)) && p->value_type_count > 1 &&
@@ -98,18 +98,15 @@ bool loss_list(const struct profile *p, unsigned int aspects, const struct forma
 	for (size_t i = 0; i < p->extra_count && !extras; i++)
 		if (strcmp(p->extras[i].format, format->name) != 0)
 			extras = p->extras[i].format;
-	for (unsigned int i = 0; i < ASPECT_COUNT && used < size; i++) {
-		const char *gap = !used ? "" : lost >> i == 1 && !extras ? " and " : ", ";
-
+	for (unsigned int i = 0; i < ASPECT_COUNT; i++) {
 		if (!(lost & 1U << i))
 			continue;
-		used += snprintf(text + used, size - used, "%s%s", gap, names[i]);
-		if (i == ASPECT_VALUES && p->value_type_count && used < size)
-			used += snprintf(text + used, size - used, " (%.100s is written)",
-					 p->value_types[profile_value(p, options->value)].type);
+		text_append(text, size, lost >> i == 1 && !extras ? " and " : ", ", "%s", names[i]);
+		if (i == ASPECT_VALUES && p->value_type_count)
+			text_append(text, size, " ", "(%.100s is written)",
+				    p->value_types[profile_value(p, options->value)].type);
 	}
-	if (extras && used < size)
-		snprintf(text + used, size - used, "%swhat only %s has", lost ? " and " : "",
-			 extras);
+	if (extras)
+		text_append(text, size, " and ", "what only %s has", extras);
 	return lost || extras;
 }

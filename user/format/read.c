@@ -392,7 +392,6 @@ static int unknown_format(struct input *in, struct error *e)
 	const struct format *named = format_by_extension(in->path);
 	const struct foreign *foreign = foreign_detect(in);
 	char names[256] = "";
-	size_t used = 0;
 
 	if (!foreign && named && !named->read) {
 		error_set(e, 0, "%s is by its name a file of the format %s, which is only written",
@@ -403,9 +402,8 @@ static int unknown_format(struct input *in, struct error *e)
 	if (foreign)
 		return foreign_error(foreign, in, e);
 	for (const struct format *const *f = format_all; *f; f++)
-		if ((*f)->read && used < sizeof(names))
-			used += snprintf(names + used, sizeof(names) - used, "%s%s",
-					 used ? ", " : "", (*f)->name);
+		if ((*f)->read)
+			text_append(names, sizeof(names), ", ", "%s", (*f)->name);
 	error_set(e, 0, "%s is not a profile in any supported format", in->path);
 	return error_hint(e, "supported formats: %s", names);
 }

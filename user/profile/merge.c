@@ -33,12 +33,11 @@ int hosts_add(struct hosts *h, const char *host)
 
 bool hosts_are_several(const struct hosts *h, char *text, size_t size)
 {
-	size_t used = 0;
-
-	for (size_t i = 0; i < h->count && used < size; i++)
-		used += snprintf(text + used, size - used, "%s%s", i ? ", " : "", h->names[i]);
-	if (h->count == HOSTS_MAX && used < size)
-		snprintf(text + used, size - used, ", ...");
+	*text = '\0';
+	for (size_t i = 0; i < h->count; i++)
+		text_append(text, size, ", ", "%s", h->names[i]);
+	if (h->count == HOSTS_MAX)
+		text_append(text, size, ", ", "...");
 	return h->count > 1;
 }
 

@@ -91,15 +91,14 @@ const struct row_view *row_view_find(const char *name, struct row_view *label)
 
 void row_view_list(bool tags, char *text, size_t size)
 {
-	size_t used = 0;
-
-	for (const struct row_view *v = row_views; v->name && used < size; v++)
-		used += snprintf(text + used, size - used, "%s%s", used ? ", " : "", v->name);
-	for (const struct row_view *v = state_views; tags && v->name && used < size; v++)
-		used += snprintf(text + used, size - used, ", %s", v->name);
-	for (size_t i = 0; i < TAG_COUNT && tags && used < size; i++)
+	*text = '\0';
+	for (const struct row_view *v = row_views; v->name; v++)
+		text_append(text, size, ", ", "%s", v->name);
+	for (const struct row_view *v = state_views; tags && v->name; v++)
+		text_append(text, size, ", ", "%s", v->name);
+	for (size_t i = 0; i < TAG_COUNT && tags; i++)
 		if (tag_views[i].plural)
-			used += snprintf(text + used, size - used, ", %s", tag_views[i].name);
+			text_append(text, size, ", ", "%s", tag_views[i].name);
 }
 
 /* Of all views by a label: their names are the keys. */

@@ -49,13 +49,10 @@ static bool writes_directory(const struct format *format)
 /* Lists the names of the formats that `is_listed` selects: "pprof, gperftools". */
 static void list_formats(bool (*is_listed)(const struct format *format), char *text, size_t size)
 {
-	size_t used = 0;
-
 	text[0] = '\0';
-	for (const struct format *const *f = format_all; *f && used < size; f++)
+	for (const struct format *const *f = format_all; *f; f++)
 		if (is_listed(*f))
-			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-					 (*f)->name);
+			text_append(text, size, ", ", "%s", (*f)->name);
 }
 
 void tool_list_formats(char *text, size_t size)

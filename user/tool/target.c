@@ -152,12 +152,8 @@ static int look_at(struct tool_target *t, const struct candidate *c, struct want
 				: !is_ancestor && regexec(w->regex, of_kernel, 0, NULL, 0) == 0;
 
 		if (takes) {
-			size_t used = strlen(w->pids);
-
-			w->found++;
-			if (w->found <= MOST_PRINTED)
-				snprintf(w->pids + used, sizeof(w->pids) - used, "%s%d",
-					 used ? ", " : "", c->pid);
+			if (++w->found <= MOST_PRINTED)
+				text_append(w->pids, sizeof(w->pids), ", ", "%d", c->pid);
 			if (w->is_pid || tool_is_target(t, c->pid))
 				continue;
 			if (t->pid_count == TARGET_MOST_PIDS)
@@ -323,8 +319,8 @@ static void describe_groups(const struct group_search *s, struct tool_target *t,
 	else
 		snprintf(t->name, sizeof(t->name), "%s %s%s", kind, first, more);
 	for (; printed < s->count && printed < MOST_PRINTED; printed++)
-		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%.*s",
-			 printed ? ", " : "", s->by_unit ? 60 : 16, s->matches[printed].name);
+		text_append(names, sizeof(names), ", ", "%.*s", s->by_unit ? 60 : 16,
+			    s->matches[printed].name);
 	if (s->count > 1 && !quiet)
 		tool_warn("\"%s\" is %zu %ss: %s%s", s->pattern, s->count, kind, names,
 			  s->count > printed ? ", ..." : "");

@@ -146,24 +146,18 @@ static void list_fields(char *text, size_t size)
 
 void tool_list_kinds(char *text, size_t size)
 {
-	size_t used;
-
 	row_view_list(false, text, size);
-	used = strlen(text);
-	snprintf(
-		text + used, size - used,
-		", application, container, cpu, database, query, reason, role, route, title, unit, "
-		"user, wait");
+	text_append(text, size, ", ",
+		    "application, container, cpu, database, query, reason, role, route, title, "
+		    "unit, user, wait");
 }
 
 void tool_list_words(const char *const *words, size_t count, char *text, size_t size)
 {
-	size_t used = 0;
-
-	for (size_t i = 0; i < count && used < size; i++)
+	*text = '\0';
+	for (size_t i = 0; i < count; i++)
 		if (words[i])
-			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-					 words[i]);
+			text_append(text, size, ", ", "%s", words[i]);
 }
 
 int tool_find_word(const char *option, const char *value, const char *const *words, size_t count,
@@ -318,14 +312,12 @@ const struct row_view *tool_view_of_keys(const char *text)
 int tool_check_value(const struct profile *p, const char *type, struct error *e)
 {
 	char types[256] = "";
-	size_t used = 0;
 	bool ambiguous;
 
 	if (!type || profile_named_value(p, type, &ambiguous) < p->value_type_count)
 		return 0;
-	for (size_t i = 0; i < p->value_type_count && used < sizeof(types); i++)
-		used += snprintf(types + used, sizeof(types) - used, "%s%s", used ? ", " : "",
-				 p->value_types[i].type);
+	for (size_t i = 0; i < p->value_type_count; i++)
+		text_append(types, sizeof(types), ", ", "%s", p->value_types[i].type);
 	error_set_kind(e, ERROR_USAGE, 0,
 		       ambiguous ? "several values of the profile begin with \"%s\""
 				 : "the profile has no value \"%s\"",
@@ -346,18 +338,16 @@ void tool_show_wall(struct profile *p)
 static void describe_times(const struct profile *p, char *text, size_t size)
 {
 	struct thread_times times;
-	size_t used = 0;
 
 	*text = '\0';
 	profile_thread_times(p, &times);
-	for (int i = 0; i < THREAD_STATES && used < size; i++)
+	for (int i = 0; i < THREAD_STATES; i++)
 		if (times.states[i])
-			used += snprintf(text + used, size - used, "%s%s %.3f s", used ? ", " : "",
-					 thread_state_names[i], (double)times.states[i] / NS_PER_S);
-	for (size_t i = 0; i < times.reason_count && used < size; i++)
-		used += snprintf(text + used, size - used, "%s%.*s",
-				 i ? ", " : "; waits are for: ", (int)times.reasons[i].size,
-				 times.reasons[i].name);
+			text_append(text, size, ", ", "%s %.3f s", thread_state_names[i],
+				    (double)times.states[i] / NS_PER_S);
+	for (size_t i = 0; i < times.reason_count; i++)
+		text_append(text, size, i ? ", " : "; waits are for: ", "%.*s",
+			    (int)times.reasons[i].size, times.reasons[i].name);
 }
 
 static bool chooses_waits(const struct profile_filter *filter)
@@ -378,7 +368,7 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 		struct profile_filtered *filtered, struct error *e)
 {
 	const bool waits = chooses_waits(filter);
-	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL), used = 0;
+	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
 	char percent[TEXT_PERCENT_SIZE], what[512] = "", before[512];
 	double all, kept;
 	int err = tool_check_waits(p, filter, e);
@@ -394,20 +384,16 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 	if (err || (!filter->focus && !filter->ignore && !waits))
 		return err;
 	if (filter->focus)
-		used = snprintf(what, sizeof(what), "--focus %s", filter->focus);
-	if (filter->ignore && used < sizeof(what))
-		used += snprintf(what + used, sizeof(what) - used, "%s--ignore %s", used ? " " : "",
-				 filter->ignore);
-	for (int i = 0; i < THREAD_STATES && used < sizeof(what); i++)
+		text_append(what, sizeof(what), " ", "--focus %s", filter->focus);
+	if (filter->ignore)
+		text_append(what, sizeof(what), " ", "--ignore %s", filter->ignore);
+	for (int i = 0; i < THREAD_STATES; i++)
 		if (filter->states & 1U << i)
-			used += snprintf(what + used, sizeof(what) - used, "%s--state %s",
-					 used ? " " : "", thread_state_options[i]);
-	if (filter->hide_idle && used < sizeof(what))
-		used += snprintf(what + used, sizeof(what) - used, "%s--idle=hide",
-				 used ? " " : "");
-	if (filter->reason && used < sizeof(what))
-		snprintf(what + used, sizeof(what) - used, "%s--reason %s", used ? " " : "",
-			 filter->reason);
+			text_append(what, sizeof(what), " ", "--state %s", thread_state_options[i]);
+	if (filter->hide_idle)
+		text_append(what, sizeof(what), " ", "--idle=hide");
+	if (filter->reason)
+		text_append(what, sizeof(what), " ", "--reason %s", filter->reason);
 	kept = profile_magnitude(p, value);
 	text_percent(percent, kept, all);
 	tool_warn("%s keeps %s %% of the %s", what, percent,

@@ -85,7 +85,7 @@ static void describe_tasks(const pid_t *pids, size_t count, bool thread, char *t
 {
 	struct waits w = { 0 };
 	struct error ignored;
-	size_t used = 0, printed = 0;
+	size_t printed = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
@@ -104,7 +104,8 @@ static void describe_tasks(const pid_t *pids, size_t count, bool thread, char *t
 	}
 	if (!err && w.count)
 		qsort(w.groups, w.count, sizeof(*w.groups), compare_groups);
-	for (size_t i = 0; !err && i < w.count && i < MOST_GROUPS && used < size; i++) {
+	*text = '\0';
+	for (size_t i = 0; !err && i < w.count && i < MOST_GROUPS; i++) {
 		const struct group *g = &w.groups[i];
 		const char *unit = "";
 		char what[128];
@@ -112,16 +113,15 @@ static void describe_tasks(const pid_t *pids, size_t count, bool thread, char *t
 		describe_group(g, g->threads == 1, what, sizeof(what));
 		printed += g->threads;
 		if (w.threads == 1) {
-			used += snprintf(text + used, size - used, "it %s", what);
+			text_append(text, size, "", "it %s", what);
 			continue;
 		}
 		if (i == 0)
 			unit = g->threads == 1 ? " thread" : " threads";
-		used += snprintf(text + used, size - used, "%s%zu%s %s", i ? ", " : "", g->threads,
-				 unit, what);
+		text_append(text, size, ", ", "%zu%s %s", g->threads, unit, what);
 	}
-	if (!err && printed < w.threads && used < size)
-		snprintf(text + used, size - used, ", and %zu elsewhere", w.threads - printed);
+	if (!err && printed < w.threads)
+		text_append(text, size, ", ", "and %zu elsewhere", w.threads - printed);
 	free(w.groups);
 }
 

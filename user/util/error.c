@@ -3,57 +3,26 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-static int error_fill(struct error *e, enum error_kind kind, int code, const char *format,
-		      va_list arguments)
+int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
 {
+	bool refused = kind == ERROR_FAILED && (code == EACCES || code == EPERM);
 	/* strerror() would load the locale's message catalogue. */
 	const char *text = strerrordesc_np(code);
+	va_list arguments;
 	int n;
 
-	e->kind = kind;
+	e->kind = refused ? ERROR_NOT_PERMITTED : kind;
 	e->hint[0] = '\0';
+	va_start(arguments, format);
 	n = vsnprintf(e->what, sizeof(e->what), format, arguments);
+	va_end(arguments);
 	if (code && n >= 0 && (size_t)n < sizeof(e->what))
 		snprintf(e->what + n, sizeof(e->what) - n, ": %s", text ?: "unknown error");
 	return code ? -code : -EINVAL;
-}
-
-int error_set(struct error *e, int code, const char *format, ...)
-{
-	va_list arguments;
-	int err;
-
-	va_start(arguments, format);
-	err = error_fill(e, code == EACCES || code == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED,
-			 code, format, arguments);
-	va_end(arguments);
-	return err;
-}
-
-int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
-{
-	va_list arguments;
-	int err;
-
-	va_start(arguments, format);
-	err = error_fill(e, kind, code, format, arguments);
-	va_end(arguments);
-	return err;
-}
-
-int error_usage(struct error *e, const char *hint, const char *format, ...)
-{
-	va_list arguments;
-	int err;
-
-	va_start(arguments, format);
-	err = error_fill(e, ERROR_USAGE, 0, format, arguments);
-	va_end(arguments);
-	error_hint(e, "%s", hint);
-	return err;
 }
 
 int error_hint(struct error *e, const char *format, ...)
@@ -69,4 +38,16 @@ int error_hint(struct error *e, const char *format, ...)
 int error_no_memory(struct error *e)
 {
 	return error_set(e, ENOMEM, "out of memory");
+}
+
+void text_append(char *text, size_t size, const char *separator, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list arguments;
+
+	snprintf(text + used, size - used, "%s", used ? separator : "");
+	used = strlen(text);
+	va_start(arguments, format);
+	vsnprintf(text + used, size - used, format, arguments);
+	va_end(arguments);
 }

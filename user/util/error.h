@@ -2,6 +2,8 @@
 #ifndef PROFIL_UTIL_ERROR_H
 #define PROFIL_UTIL_ERROR_H
 
+#include <stddef.h>
+
 /* The kind of a failure, which decides the tool's exit code. */
 enum error_kind {
 	ERROR_FAILED,
@@ -22,24 +24,28 @@ struct error {
 
 /*
  * Sets e->what from the format, followed by ": strerror(code)" unless code is 0, and clears the
- * hint. Returns -code, or -EINVAL if code is 0, so that the caller can return the result. The kind
- * is ERROR_NOT_PERMITTED for EACCES and EPERM, else ERROR_FAILED.
+ * hint. Returns -code, or -EINVAL if code is 0, so that the caller can return the result. For
+ * EACCES and EPERM, the kind ERROR_FAILED becomes ERROR_NOT_PERMITTED.
  */
-int error_set(struct error *e, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* The same with another kind. */
 int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+#define error_set(e, code, ...) error_set_kind((e), ERROR_FAILED, (code), __VA_ARGS__)
 
 /* The same of a mistake in usage, with a hint, which is no format. Returns -EINVAL. */
-int error_usage(struct error *e, const char *hint, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+#define error_usage(e, hint, ...) \
+	(error_set_kind((e), ERROR_USAGE, 0, __VA_ARGS__), error_hint((e), "%s", (hint)))
 
 /* Sets the hint. Returns -EINVAL, for a caller that returns that. */
 int error_hint(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Sets "out of memory" and returns -ENOMEM. */
 int error_no_memory(struct error *e);
+
+/*
+ * Appends to a text in `size` bytes, such as a list in a message, behind the separator unless the
+ * text is empty. What has no room is cut.
+ */
+void text_append(char *text, size_t size, const char *separator, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif

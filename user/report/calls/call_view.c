@@ -29,21 +29,15 @@
 static int explain_not_found(const struct call_view *v, struct error *e)
 {
 	const struct call_tree *t = &v->tree;
-	size_t used = 0, found = 0;
+	size_t found = 0;
 	char list[400] = "";
 
 	error_set(e, 0, "no sample has %s%s%s in its stack", v->options.function,
 		  v->options.image ? " of " : "", v->options.image ?: "");
-	for (size_t i = 0; i < t->frame_count && used < sizeof(list); i++) {
-		if (!strcasestr(t->frames[i].name, v->options.function))
-			continue;
-		if (++found > SUGGESTIONS_MAX)
-			break;
-		used += snprintf(list + used, sizeof(list) - used, "%s%s", found > 1 ? ", " : "",
-				 t->frames[i].name);
-	}
-	if (found > SUGGESTIONS_MAX && used < sizeof(list))
-		snprintf(list + used, sizeof(list) - used, ", ...");
+	for (size_t i = 0; i < t->frame_count && found <= SUGGESTIONS_MAX; i++)
+		if (strcasestr(t->frames[i].name, v->options.function))
+			text_append(list, sizeof(list), ", ", "%s",
+				    ++found > SUGGESTIONS_MAX ? "..." : t->frames[i].name);
 	if (*list)
 		error_hint(e, "functions with similar names: %s", list);
 	else

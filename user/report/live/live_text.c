@@ -317,7 +317,6 @@ static int print_sum(const struct live *l, const struct states *s, unsigned int 
 	struct profile_wall sum = { 0 };
 	struct thread_times times;
 	char unknown[64] = "", waits[1024] = "";
-	size_t used = 0;
 	int err;
 
 	for (size_t i = 0; i < s->count; i++)
@@ -334,13 +333,10 @@ static int print_sum(const struct live *l, const struct states *s, unsigned int 
 	if (err || !profile_thread_times(l->p, &times))
 		return err;
 	thread_times_sort(&times, THREAD_BLOCKED);
-	for (size_t i = 0; i < times.reason_count && times.reasons[i].states[THREAD_BLOCKED] &&
-			   used < sizeof(waits);
-	     i++)
-		used += snprintf(waits + used, sizeof(waits) - used, "%s%.*s %.3f s",
-				 used ? ", " : "", (int)times.reasons[i].size,
-				 times.reasons[i].name,
-				 (double)times.reasons[i].states[THREAD_BLOCKED] / 1e9);
+	for (size_t i = 0; i < times.reason_count && times.reasons[i].states[THREAD_BLOCKED]; i++)
+		text_append(waits, sizeof(waits), ", ", "%.*s %.3f s", (int)times.reasons[i].size,
+			    times.reasons[i].name,
+			    (double)times.reasons[i].states[THREAD_BLOCKED] / 1e9);
 	return print_shortened(width, out, "blocked by: %s", waits);
 }
 
