@@ -701,7 +701,8 @@ static int add_wait(const struct capture_sample *sample, void *context)
 	err = err ?: profile_sample(b->p, locations, depth + 1, label, &number);
 	if (err)
 		return err;
-	if (reason != WAIT_CPU && reason != WAIT_KERNEL &&
+	/* What has not run yet has no stack. */
+	if (reason != WAIT_CPU && reason != WAIT_KERNEL && reason != WAIT_START &&
 	    capture_options(b->c)->stacks == CAPTURE_STACKS_CFI) {
 		b->p->totals.waits_user_ns += wait->length_ns;
 		if (sample->end == UNWIND_COMPLETE)
