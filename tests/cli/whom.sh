@@ -22,11 +22,18 @@ two=$pid
 start_ready "$work/$long" 1 0 stay lazier
 three=$pid
 
-# finds TEXT OPTION...: a recording that these options begin reports TEXT.
-finds() {
-	local text=$1
+# records_use PID COMMAND...: a recording of 999 Hz that has ticks of a process, which uses some CPU time meanwhile.
+records_use() {
+	local of=$1
 	shift
-	exits 0 timeout 60 "$profiltool" record -F 999 -d 0.3 "$@" && says "$text"
+	awake=1 until_used "$of" 20 "$@" -F 999 -d 600
+}
+# finds TEXT OPTION...: a recording that these options begin reports TEXT, which has a PID, or else is of $three, too.
+finds() {
+	local text=$1 of
+	of=$(sed -nE 's/.*(is process|processes:) ([0-9]+).*/\2/p' <<<"$1")
+	shift
+	exits 0 records_use "${of:-$three}" "$profiltool" record "$@" && says "$text"
 }
 
 check "-p NAME: all that run it" finds "\"$name\" is 2 processes: $one, $two" -p "$name"
@@ -34,7 +41,7 @@ check "-p NAME: they are the target" says "$name (PID $one) and 1 more: "
 check "-p of a name that the kernel cuts" finds "\"$long\" is process $three" -p "$long"
 check "-p of that name as ps shows it" finds "\"${long:0:15}\" is process $three" -p "${long:0:15}"
 check "-p NAME,PID" finds "and 2 more" -p "$name,$three"
-check "-p NAME -q reports nothing" exits 0 "$profiltool" record -q -F 999 -d 0.3 -p "$name"
+check "-p NAME -q reports nothing" exits 0 records_use "$one" "$profiltool" record -q -p "$name"
 # What a busy machine is a reason for is said with -q, too.
 check "-p NAME -q reports nothing: it does not" bash -c '! grep -F "$1" "$2"' - "$name" "$work/err"
 # Debian's php-fpm is php-fpm8.2: the version is taken if only one is there.
@@ -103,7 +110,9 @@ start_ready perl -e '$0 = "title$$: main [app]"; $| = 1; print "ready\n"; 1 whil
 check "-p NAME: the first word of a title" finds "\"title$pid\" is process $pid" -p "title$pid"
 stop "$pid"
 check "--pgrep: titles" finds "is 2 processes: ${workers[0]}, ${workers[1]}" --pgrep "^whom: worker $server"
-stop "$server"
+for pid in "$server" "${workers[@]}"; do
+	end_started "$pid"
+done
 
 # --- A user ---
 
@@ -273,7 +282,8 @@ done
 check "--container: kubernetes', with another engine" is_container indexer "$kubernetes"
 check "--container: the beginning of an ID" exits 4 "$profiltool" record -d 0.1 --container "${nameless:0:12}"
 check "--container: the beginning of an ID: the whole" says "no tick fell into container $nameless"
-check "record --container: docker's" exits 0 engines "$profiltool" record -F 999 -d 0.3 --container shop -o "$work/shop.pb.gz"
+check "record --container: docker's" exits 0 records_use "$one" "${engines[@]}" "$profiltool" record \
+	--container shop -o "$work/shop.pb.gz"
 check "record --container: docker's: its ID" says "container shop (${docker:0:12}): "
 check "report --container" exits 0 engines "$profiltool" report --container shop "$work/shop.pb.gz"
 check "report --container: all samples" says "have 100.00 % of the samples"
@@ -287,7 +297,7 @@ check "report --by container: JSON has both" json \
 	"[(r['container'], r['container_name']) for r in j['rows']] == [('$docker', 'shop')]" "$work/shop.json"
 check "top --container" exits 0 engines "$profiltool" top --container shop -F 999 --tables 1 -d 1 --by container
 check "top --container: its name and ID" grep -qF "shop (${docker:0:12})" "$work/out"
-check "record --unit, without .service" exits 0 "$profiltool" record -F 999 -d 0.3 --unit "$unit"
+check "record --unit, without .service" exits 0 records_use "$three" "$profiltool" record --unit "$unit"
 check "record --unit, without .service: its name" says "unit $unit.service: "
 check "top --unit" exits 0 "$profiltool" top --unit "whom-$$.s*" -F 999 --tables 1 -d 1
 check "top --unit: its name" grep -qF "unit $unit.service" "$work/out"
@@ -329,7 +339,8 @@ EOF
 # A container that gets its name after profild has recorded it has the name from then on.
 late=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 mkdir "$group/docker-$late.scope"
-echo "$two" >"$group/docker-$late.scope/cgroup.procs"
+start_ready "$work/$name" 1 0 stay # not lazier: on a busy machine that has a tick in many windows
+echo "$pid" >"$group/docker-$late.scope/cgroup.procs"
 start "${engines[@]}" "$build/profild" --continuous --directory "$work/archive" --window 1 --watch=0
 # has_late NAME: a window has the container by this name.
 has_late() {
