@@ -786,49 +786,59 @@ __noinline int is_next_function(struct wait_scratch *scratch, struct stack *stac
 	       script->words[taken] == words[at];
 }
 
-/* Whether the script runs the functions that are in the place's stack, and no others. */
-__noinline int is_script_at_place(struct wait_scratch *scratch, struct wait_place *place)
+/* Reads the first functions of the script that the thread runs now. Returns 0 if there is none. */
+__noinline int begin_place_script(struct wait_scratch *scratch, struct wait_place *place)
 {
-	struct script_walk *script;
-	struct stack *stack;
-
 	if (!scratch || !place)
 		return 0;
-	stack = stack_at_place(place);
-	if (!stack)
-		return 0;
-	script = &scratch->stack.script;
+	scratch->taken = 0;
 	scratch->stack.walk.sp = place->sp;
 	begin_stack_walk(&scratch->stack, native_frames);
-	if (!take_own_process(&scratch->stack.walk, scratch->stack.sample.stack.id) ||
-	    !begin_own_script(&scratch->stack))
+	return take_own_process(&scratch->stack.walk, scratch->stack.sample.stack.id) &&
+	       begin_own_script(&scratch->stack);
+}
+
+/* Whether the script runs the functions in the stack of place `number` - 1, if any, and no others.
+ */
+__noinline int is_script_at_place(struct wait_scratch *scratch, struct wait_task *own, __u32 number)
+{
+	struct wait_place *place;
+	struct stack *stack;
+
+	if (!scratch || !own)
 		return 0;
-	scratch->taken = 0;
+	place = &own->places[(number - 1) & (WAIT_PLACES - 1)];
+	if (!place->script)
+		return 1;
+	stack = stack_at_place(place);
+	if (!stack || !begin_place_script(scratch, place))
+		return 0;
 	for (__u32 i = 0; i < WAIT_FRAMES && i < place->frames; i++)
 		if (!is_next_function(scratch, stack, i))
 			return 0;
-	return scratch->taken == script->count && !has_python_frames(script);
+	return scratch->taken == scratch->stack.script.count &&
+	       !has_python_frames(&scratch->stack.script);
 }
 
 /*
- * Returns the number + 1 of the place where the current thread, `own`, waits, which
- * scratch->place is without its stack; 0: it is not remembered.
+ * Returns the number + 1 of the place, from number `first` on, where the current thread, `own`,
+ * waits, which scratch->place is without its stack, but for its script; 0: it is not remembered.
  */
-__noinline int find_place(struct wait_scratch *scratch, struct wait_task *own)
+__noinline int find_place(struct wait_scratch *scratch, struct wait_task *own, __u32 first)
 {
 	struct wait_place *wanted;
 
 	if (!scratch || !own)
 		return 0;
 	wanted = &scratch->place;
-	for (int i = 0; i < WAIT_PLACES; i++) {
+	for (__u32 i = 0; i < WAIT_PLACES; i++) {
 		struct wait_place *place = &own->places[i];
 
-		if (place->frames && place->pc == wanted->pc && place->sp == wanted->sp &&
-		    place->reason == wanted->reason && place->file == wanted->file &&
+		if (i >= first && place->frames && place->pc == wanted->pc &&
+		    place->sp == wanted->sp && place->reason == wanted->reason &&
+		    place->file == wanted->file &&
 		    (!place->until_ns || bpf_ktime_get_ns() < place->until_ns) &&
-		    is_at_place(scratch, place) &&
-		    (!place->script || is_script_at_place(scratch, place)))
+		    is_at_place(scratch, place))
 			return i + 1;
 	}
 	return 0;
@@ -1046,7 +1056,7 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct stack *stack = &scratch->stack.sample.stack;
 	struct wait_place *place = &scratch->place;
-	int known;
+	int known = 0;
 
 	stack->id = id;
 	stack->context = wait_context(scratch, own, id, cfi);
@@ -1055,7 +1065,12 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	place->sp = regs->sp;
 	place->reason = reason;
 	place->file = (__u64)file;
-	known = find_place(scratch, own);
+	/* From here, not from find_place(): for Linux 6.1, which adds up what all calls take. */
+	for (int i = 0; i <= WAIT_PLACES; i++) {
+		known = find_place(scratch, own, known);
+		if (!known || is_script_at_place(scratch, own, known))
+			break;
+	}
 	if (known) {
 		place = &own->places[(known - 1) & (WAIT_PLACES - 1)];
 		own->reason = place->facts;
