@@ -6,7 +6,7 @@
 import { amount, baseName, data, firstSide, imageOf, nameOf, percent, sampleCount,
 	values } from "./profile.mjs";
 import { select, selection, sums, update } from "./selection.mjs";
-import { element, LONG, make, makeChoice, makeTable } from "./dom.mjs";
+import { element, LONG, make, makeButton, makeChoice, makeTable } from "./dom.mjs";
 import { tableRow } from "./table.mjs";
 
 const CODE_NEAR = 4; // lines without samples that are shown around one that has some
@@ -200,11 +200,9 @@ function codeRow(row, most) {
 	}
 	line.append(make("td", String(row.number ?? ""), { class: "number faint" }));
 	const text = make("td", row.text, { class: row.part || row.source ? "code part" : "code" });
-	if (row.target) {
-		const jump = make("button", "→", { class: "jump", title: "to where it jumps", "aria-label": "to where it jumps" });
-		jump.addEventListener("click", () => goToInstruction(row.target));
-		text.append(jump);
-	}
+	if (row.target)
+		text.append(makeButton("→", () => goToInstruction(row.target),
+			{ class: "jump", title: "to where it jumps", "aria-label": "to where it jumps" }));
 	line.append(text);
 	if (row.id) {
 		line.dataset.instruction = row.id;
@@ -260,33 +258,29 @@ export function drawCode(view) {
 		return;
 	}
 	if (!numbers.length) {
-		const all = make("button", "Functions whose code is here");
-		all.addEventListener("click", () => select({ function: -1 }));
 		view.replaceChildren(make("h2", nameOf(frame)),
 			make("p", "Its code is not in this page, which has that of the busiest functions; --code 0 puts more into it. " +
 				"Where the profile is, this prints it:"),
-			make("pre", "profiltool annotate '" + nameOf(frame).slice(0, LONG) + "' FILE"), all);
+			make("pre", "profiltool annotate '" + nameOf(frame).slice(0, LONG) + "' FILE"),
+			makeButton("Functions whose code is here", () => select({ function: -1 })));
 		return;
 	}
 
 	const controls = make("p", null, { class: "controls" }), parts = [controls];
 	let number = numbers[0];
 	if (numbers.length > 1) {
-		const label = makeChoice("Code of ", "code-of", numbers.map((other) =>
-			[other, nameOf(data.functions[other].frame) + " at " + data.functions[other].start]), (other) => {
+		number = numbers.includes(codeShown) ? codeShown : number;
+		controls.append(makeChoice("Code of ", "code-of", numbers.map((other) =>
+			[other, nameOf(data.functions[other].frame) + " at " + data.functions[other].start]), number, (other) => {
 			codeShown = Number(other);
 			update();
-		});
-		number = label.control.value = numbers.includes(codeShown) ? codeShown : number;
-		controls.append(label);
+		}));
 	}
 	const one = data.functions[number];
 	const kind = !one.instructions.length || (hasLines(one) && selection.code !== "instructions") ? "source" : "instructions";
-	if (hasLines(one) && one.instructions.length) {
-		const label = makeChoice("Show ", "code-kind", [["source", "source"], ["instructions", "instructions"]], (code) => select({ code }));
-		label.control.value = kind;
-		controls.append(label);
-	}
+	if (hasLines(one) && one.instructions.length)
+		controls.append(makeChoice("Show ", "code-kind", [["source", "source"], ["instructions", "instructions"]], kind,
+			(code) => select({ code })));
 	if (one.instructions.length || hasLines(one)) {
 		const label = make("label", null), box = make("input", null, { type: "checkbox", id: "code-whole" });
 		box.checked = wholeCode;

@@ -29,11 +29,20 @@ export function makeTable(caption, heads) {
 	return table;
 }
 
-/** A label with a choice of [value, text], which calls chosen(value). */
-export function makeChoice(text, id, options, chosen) {
+/** A button, which calls pressed(). */
+export function makeButton(text, pressed, attributes = {}) {
+	const made = make("button", text, attributes);
+
+	made.addEventListener("click", pressed);
+	return made;
+}
+
+/** A label with a choice of [value, text], which shows the value `now` and calls chosen(value). */
+export function makeChoice(text, id, options, now, chosen) {
 	const label = make("label", text), choice = make("select", null, { id });
 
 	choice.append(...options.map(([value, name]) => make("option", name, { value })));
+	choice.value = now;
 	choice.addEventListener("change", () => chosen(choice.value));
 	label.append(choice);
 	return label;
@@ -89,6 +98,23 @@ const COLORS = {
 };
 export const isDark = () => document.documentElement.dataset.theme === "dark";
 export const colors = () => COLORS[isDark() ? "dark" : "light"];
+
+/** An element with a mark of a colour before its text. */
+export function makeMarked(name, color, text, attributes = {}) {
+	const made = make(name, null, attributes), mark = make("span", null, { class: "mark" });
+
+	mark.style.background = color;
+	made.append(mark, text);
+	return made;
+}
+
+/** What colours mean: a list of [colour, text]. */
+export function makeLegend(meanings) {
+	const list = make("ul", null, { class: "legend", "aria-label": "Colours" });
+
+	list.append(...meanings.map(([color, text]) => makeMarked("li", color, text)));
+	return list;
+}
 
 export function mix(from, to, part) {
 	return "rgb(" + from.map((c, i) => Math.round(c + (to[i] - c) * part)).join(",") + ")";

@@ -7,7 +7,8 @@ import { amount, childFirst, childList, childrenOf, data, dimensions, frames, im
 	nameRanks, nodeCount, outermost, parents, percent, signed, STATES, states, values } from "./profile.mjs";
 import { CHANCE_LEVEL } from "./chance.mjs";
 import { chances, changeOf, matches, select, selection, sums } from "./selection.mjs";
-import { announce, colors, contentWidth, hideNote, make, makeChoice, makeTable, mix, shorten, showNote } from "./dom.mjs";
+import { announce, colors, contentWidth, hideNote, make, makeChoice, makeLegend, makeTable, mix, shorten,
+	showNote } from "./dom.mjs";
 import { tableRow } from "./table.mjs";
 
 const ROW = 18; // pixels
@@ -283,24 +284,17 @@ let flame, callersPicture, calleesPicture; // made when they are first shown
 
 /** What the colours mean: those that are there. */
 function colorLegend() {
-	const list = make("ul", null, { class: "legend", "aria-label": "Colours" }), set = colors();
-	const item = (color, text) => {
-		const line = make("li", null), mark = make("span", null, { class: "mark" });
-		mark.style.background = color;
-		line.append(mark, text);
-		list.append(line);
-	};
+	const set = colors(), meanings = [];
 
 	if (sums.before) {
-		item(mix(set.same, set.more, 1), "a larger share");
-		item(mix(set.same, set.less, 1), "a smaller share");
+		meanings.push([mix(set.same, set.more, 1), "a larger share"], [mix(set.same, set.less, 1), "a smaller share"]);
 	} else {
 		const kinds = ["code", "kernel", "script", "without a name", selection.first];
-		kinds.forEach((text, kind) => data.kinds.includes(kind) && item(set.kinds[kind], text));
+		kinds.forEach((text, kind) => data.kinds.includes(kind) && meanings.push([set.kinds[kind], text]));
 		STATES.forEach((text, state) => state && states.some((one, i) => one === state && sums.now.weights[i]) &&
-			item(set.states[state], text));
+			meanings.push([set.states[state], text]));
 	}
-	return list;
+	return makeLegend(meanings);
 }
 
 export function drawFlame(view) {
@@ -312,12 +306,9 @@ export function drawFlame(view) {
 		},
 	});
 	view.replaceChildren(colorLegend(), flame.canvas);
-	if (dimensions.length) {
-		const label = makeChoice("Below the root ", "first", [["", "functions"], ...dimensions.map(({ key }) => [key, key])],
-			(first) => select({ first, zoom: 0 }));
-		label.control.value = selection.first;
-		view.prepend(label);
-	}
+	if (dimensions.length)
+		view.prepend(makeChoice("Below the root ", "first", [["", "functions"], ...dimensions.map(({ key }) => [key, key])],
+			selection.first, (first) => select({ first, zoom: 0 })));
 	flame.draw(wholeTree);
 	if (data.calls.length)
 		view.prepend(make("p", "This profile has counted calls, but no stacks: the graph has functions alone. " +

@@ -6,7 +6,7 @@ import { amount, clockTime, data, dimensions, frames, hasStates, inflate, isTooM
 	values } from "./profile.mjs";
 import { begin, fromAddress, initial, listeners, matched, matches, search, select, selection, sums,
 	update } from "./selection.mjs";
-import { element, hideNote, isDark, make, makeChoice } from "./dom.mjs";
+import { element, hideNote, isDark, make, makeButton, makeChoice } from "./dom.mjs";
 import { drawTable } from "./table.mjs";
 import { drawFlame, drawSandwich } from "./flame.mjs";
 import { prepareTime } from "./time.mjs";
@@ -41,11 +41,8 @@ const KEYS = [
 /** One line: what is selected, how much that is, and buttons that take parts of it back. */
 function drawSelection(complaint) {
 	const value = values[selection.value], line = element("selection"), parts = [];
-	const chip = (text, changes) => {
-		const button = make("button", text + " ×", { class: "chip", "aria-label": "remove " + text });
-		button.addEventListener("click", () => select(changes));
-		parts.push(button);
-	};
+	const chip = (text, changes) => parts.push(makeButton(text + " ×", () => select(changes),
+		{ class: "chip", "aria-label": "remove " + text }));
 
 	parts.push(make("span", value.type + ": " + amount(sums.now.all, value)));
 	parts.push(make("span", [data.duration_s ? data.duration_s.toFixed(1) + " s" : "", data.host ? "on " + data.host : "",
@@ -73,13 +70,9 @@ function drawSelection(complaint) {
 		chip("below " + nameOf(frames[selection.zoom]), { zoom: 0 });
 	if (selection.function >= 0) {
 		chip(nameOf(selection.function), { function: -1 });
-		for (const view of ["sandwich", "code"]) {
-			if (view === selection.view)
-				continue;
-			const button = make("button", views[view][0]);
-			button.addEventListener("click", () => select({ view }));
-			parts.push(button);
-		}
+		for (const view of ["sandwich", "code"])
+			if (view !== selection.view)
+				parts.push(makeButton(views[view][0], () => select({ view })));
 	}
 	line.replaceChildren(...parts);
 }
@@ -162,7 +155,7 @@ function key(event) {
 }
 
 function prepare() {
-	const list = make("dl", null), close = make("button", "Close");
+	const list = make("dl", null);
 
 	document.title = data.title + " - profil";
 	element("title").textContent = data.title;
@@ -171,8 +164,8 @@ function prepare() {
 	for (const [name, [title]] of Object.entries(views)) {
 		if (!isShown(name))
 			continue;
-		const tab = make("button", title, { role: "tab", "data-view": name, id: "tab-" + name, "aria-controls": "view" });
-		tab.addEventListener("click", () => select({ view: name }));
+		const tab = makeButton(title, () => select({ view: name }),
+			{ role: "tab", "data-view": name, id: "tab-" + name, "aria-controls": "view" });
 		tab.addEventListener("keydown", (event) => {
 			const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], tabs = [...element("tabs").children];
 			if (!step || event.ctrlKey || event.altKey || event.metaKey)
@@ -186,8 +179,7 @@ function prepare() {
 	}
 	for (const [keys, text] of KEYS)
 		list.append(make("dt", keys), make("dd", text));
-	close.addEventListener("click", () => element("keys").close());
-	element("keys").append(make("h2", "Keys"), list, close);
+	element("keys").append(make("h2", "Keys"), list, makeButton("Close", () => element("keys").close()));
 
 	element("value").addEventListener("change", () => select({ value: Number(element("value").value) }));
 	element("search").addEventListener("input", () => select({ search: element("search").value }, true));
@@ -196,7 +188,7 @@ function prepare() {
 			placeholder: "text or /regex/", "aria-label": "what this label of the samples has" });
 		has.addEventListener("input", () => select({ has: has.value }, true));
 		element("back").before(makeChoice("Only where ", "where", dimensions.map(({ key: name }) => [name, name]),
-			(where) => select({ where })), has);
+			selection.where, (where) => select({ where })), has);
 	}
 	element("back").addEventListener("click", () => history.back());
 	element("reset").addEventListener("click", reset);

@@ -6,7 +6,7 @@ import { amount, data, dimensions, duration, firstSide, hasTimes, KIND_USER, lab
 	values, waitFirst, waitLength,
 	waitSince } from "./profile.mjs";
 import { select, selection, sums, weigh } from "./selection.mjs";
-import { capital, colors, make, makeChoice, makeTable, sized } from "./dom.mjs";
+import { capital, colors, make, makeButton, makeChoice, makeMarked, makeTable, sized } from "./dom.mjs";
 import { shownRows } from "./table.mjs";
 import { spread, valueHasStates, visitTimes } from "./time.mjs";
 import { hasChains, showChainAt } from "./chain.mjs";
@@ -19,7 +19,6 @@ const CAUSED = [STATES.indexOf("runnable"), STATES.indexOf("blocked")];
  */
 export function drawStates(view) {
 	const dimension = dimensions.find((other) => other.key === selection.lanes) || dimensions[0];
-	const choices = makeChoice("Rows by ", "lanes", dimensions.map(({ key }) => [key, key]), (lanes) => select({ lanes }));
 	// Only some values have waits: the wall time has all.
 	const wall = values.findIndex((one) => one.type === "wall");
 	const shown = wall < 0 || valueHasStates(selection.value) ? selection.value : wall;
@@ -50,10 +49,8 @@ export function drawStates(view) {
 		make("th", length ? "Over time" : "Parts", { scope: "col", class: "bars" }), ...STATES.map(stateHead)]);
 	for (const row of rows) {
 		const line = make("tr", null), cell = make("td", null), bars = make("td", null, { class: "bars" });
-		const button = make("button", row.name, { class: "name" });
-		button.addEventListener("click", () => dimension &&
-			select({ labels: { ...selection.labels, [dimension.key]: data.texts[dimension.of[row.samples[0]]] } }));
-		cell.append(button);
+		cell.append(makeButton(row.name, () => dimension &&
+			select({ labels: { ...selection.labels, [dimension.key]: data.texts[dimension.of[row.samples[0]]] } }), { class: "name" }));
 		line.append(cell, bars);
 		if (length)
 			bars.append(laneOf(row, width));
@@ -68,8 +65,8 @@ export function drawStates(view) {
 		});
 		table.tBodies[0].append(line);
 	}
-	choices.control.value = of;
-	view.replaceChildren(...dimension ? [choices] : [], table);
+	view.replaceChildren(...dimension ? [makeChoice("Rows by ", "lanes", dimensions.map(({ key }) => [key, key]), of,
+		(lanes) => select({ lanes }))] : [], table);
 }
 
 /** The lane of a thread. If there are chains, a click on a wait shows that of the longest one there. */
@@ -95,13 +92,7 @@ function laneOf(row, width) {
 }
 
 /** The head of a state's column, with its colour. */
-function stateHead(state, number) {
-	const head = make("th", null, { scope: "col" }), mark = make("span", null, { class: "mark" });
-
-	mark.style.background = stateColor(number);
-	head.append(mark, state);
-	return head;
-}
+const stateHead = (state, number) => makeMarked("th", stateColor(number), state, { scope: "col" });
 
 export const stateColor = (state) => state ? colors().states[state] : colors().kinds[KIND_USER];
 

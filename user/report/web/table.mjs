@@ -6,7 +6,7 @@ import { amount, baseName, data, dimensions, frames, imageOf, KIND_LABEL, labelT
 	signed, states, values } from "./profile.mjs";
 import { CHANCE_LEVEL, chanceText } from "./chance.mjs";
 import { chances, changeOf, isSearched, matches, select, selection, sums, update } from "./selection.mjs";
-import { capital, make, makeChoice, makeTable } from "./dom.mjs";
+import { capital, make, makeButton, makeChoice, makeTable } from "./dom.mjs";
 
 export let shownRows = 100, sortedBy = "self", ascending = false;
 
@@ -66,10 +66,9 @@ export const rowViews = () => ["function", "image", "line", ...dimensions.map((d
 
 export function drawTable(view) {
 	const value = values[selection.value], byFunction = selection.by === "function";
-	const label = makeChoice("Rows by ", "by", rowViews().map((name) => [name, name]), (by) => select({ by }));
-
-	label.control.value = selection.by;
+	const label = makeChoice("Rows by ", "by", rowViews().map((name) => [name, name]), selection.by, (by) => select({ by }));
 	const columns = [["self", "Self"]];
+
 	if (byFunction)
 		columns.push(["total", "Total"]);
 	if (sums.before)
@@ -111,16 +110,13 @@ export function drawTable(view) {
 	table.tBodies[0].append(...rows.slice(0, shownRows).map((row) => tableRow(row, columns, value)));
 
 	const parts = [label, table];
-	if (rows.length > shownRows) {
-		const more = make("button", "Show more of " + rows.length + " rows");
-		more.addEventListener("click", () => {
+	if (rows.length > shownRows)
+		parts.push(makeButton("Show more of " + rows.length + " rows", () => {
 			shownRows *= 4;
 			update();
-		});
-		parts.push(more);
-	} else if (!rows.length) {
+		}));
+	else if (!rows.length)
 		parts.push(make("p", "No rows."));
-	}
 	view.replaceChildren(...parts);
 }
 
@@ -140,8 +136,7 @@ export function tableRow(row, columns, value, view = "sandwich") {
 				cell.classList.add("faint");
 			cell.title = row.p === undefined ? "" : "p " + chanceText(row.p);
 		} else if (name === "name") {
-			const button = make("button", row.name, { class: "name" });
-			button.addEventListener("click", () => chooseRow(row, view));
+			const button = makeButton(row.name, () => chooseRow(row, view), { class: "name" });
 			if (chosen)
 				button.setAttribute("aria-current", "true");
 			cell.append(button);

@@ -7,7 +7,7 @@
 import { clockTime, data, dimensions, duration, firstSide, hasStates, hasTimes, sampleTicks, slotFirst, slotOf,
 	slotTicks, states, values, waitFirst, waitLength, waitSince } from "./profile.mjs";
 import { choice, listeners, select, selection, sums, update, weigh } from "./selection.mjs";
-import { announce, colors, contentWidth, hideNote, isDark, make, makeChoice, mix, showNote,
+import { announce, colors, contentWidth, hideNote, isDark, make, makeChoice, makeMarked, mix, showNote,
 	sized } from "./dom.mjs";
 import { rowKey, rowViews } from "./table.mjs";
 
@@ -109,12 +109,7 @@ function drawAreas(width) {
 		.map((part) => make("span", clockTime(part * duration()))));
 
 	const legend = document.getElementById("legend");
-	legend.replaceChildren(...shown.map((one, number) => {
-		const item = make("li", null), mark = make("span", null, { class: "mark" });
-		mark.style.background = areaColor(number);
-		item.append(mark, one.name);
-		return item;
-	}));
+	legend.replaceChildren(...shown.map((one, number) => makeMarked("li", areaColor(number), one.name)));
 }
 
 function drawInterval(context, width, height, place) {
@@ -258,7 +253,7 @@ function timeKey(event) {
 export function prepareTime(section) {
 	if (!hasTimes())
 		return;
-	const label = makeChoice("Over time by ", "areas-by", rowViews().map((name) => [name, name]), (name) => {
+	const label = makeChoice("Over time by ", "areas-by", rowViews().map((name) => [name, name]), areasShown(), (name) => {
 		areaBy = name;
 		update();
 	});

@@ -7,7 +7,8 @@ import { clockTime, data, dimensions, frames, nameOf, paths, percent, STATES } f
 import { chainOf, commandFor, longestLeaf, missing, moments, nodeText, OTHER, pageTime, partText, processName, showChainAt,
 	stretchesOf, threadName, threadsOf, UNKNOWN, blockedOf } from "./chain.mjs";
 import { labelTest, select, selection } from "./selection.mjs";
-import { announce, capital, contentWidth, hideNote, make, makeChoice, makeTable, showNote } from "./dom.mjs";
+import { announce, capital, contentWidth, hideNote, make, makeButton, makeChoice, makeLegend, makeTable,
+	showNote } from "./dom.mjs";
 import { Picture } from "./flame.mjs";
 import { spread } from "./time.mjs";
 import { drawLanes, stateColor } from "./states.mjs";
@@ -17,28 +18,13 @@ const closed = new Set(); // parts whose own parts are not shown
 let shownMoments = ROWS, shownLanes = LANES;
 
 const ms = (ns) => (ns / 1e6).toFixed(3);
-const button = (text, pressed, attributes = {}) => {
-	const made = make("button", text, attributes);
-
-	made.addEventListener("click", pressed);
-	return made;
-};
 
 /** A text without whose it is, where that stands beside it. */
 const without = (name, text) => text.startsWith(name + " ") ? text.slice(name.length + 1) : text;
 
 /** What the colours mean. */
-function stateLegend() {
-	const list = make("ul", null, { class: "legend", "aria-label": "Colours" });
-
-	[...STATES, "unknown"].forEach((text, state) => {
-		const item = make("li", null), mark = make("span", null, { class: "mark" });
-		mark.style.background = stateColor(state);
-		item.append(mark, text === "runnable" ? text + " (no free CPU)" : text);
-		list.append(item);
-	});
-	return list;
-}
+const stateLegend = () => makeLegend([...STATES, "unknown"].map((text, state) =>
+	[stateColor(state), text === "runnable" ? text + " (no free CPU)" : text]));
 
 // --- Which moments there are ---
 
@@ -72,7 +58,7 @@ function labelTable(process) {
 
 	for (const { text, turns, ns, longest } of labelRows(process)) {
 		const line = table.tBodies[0].insertRow(), cell = make("td", null);
-		cell.append(button(text || "[no " + label + "]", () => select({ labels: { ...selection.labels, [label]: text } }), { class: "name" }));
+		cell.append(makeButton(text || "[no " + label + "]", () => select({ labels: { ...selection.labels, [label]: text } }), { class: "name" }));
 		line.append(...[ms(ns), turns.toLocaleString("en"), ms(longest)].map((one) => make("td", one, { class: "number" })), cell);
 	}
 	return table;
@@ -91,7 +77,7 @@ function momentTable(process, isTurn) {
 
 	for (const [number, one] of found.slice(0, shownMoments)) {
 		const tree = chainOf(one), node = isTurn ? longestLeaf(tree) : 1, line = table.tBodies[0].insertRow(), cell = make("td", null, { class: "time" });
-		const open = button(clockTime(pageTime(one.since)), () => select({ moment: number }), { class: "name" });
+		const open = makeButton(clockTime(pageTime(one.since)), () => select({ moment: number }), { class: "name" });
 		open.setAttribute("aria-label", (isTurn ? "chain of the turn of " : "chain of the wait of ") + ms(one.length) + " ms from " +
 			open.textContent);
 		cell.append(open);
@@ -218,7 +204,7 @@ function chainTable(one) {
 		const text = node ? partText(part) : threadName(one.thread), bar = make("span", null, { class: "mark", "aria-hidden": "true" });
 		cell.style.paddingLeft = depth * 1.4 + "em";
 		if (node && tree.kids[node].length) {
-			const toggle = button(closed.has(part) ? "▸" : "▾", () => {
+			const toggle = makeButton(closed.has(part) ? "▸" : "▾", () => {
 				closed[closed.has(part) ? "delete" : "add"](part);
 				fill();
 				body.querySelector("#part-" + part).focus();
@@ -239,12 +225,12 @@ function chainTable(one) {
 function drawMoment(view, one) {
 	const title = (one.isTurn ? "A turn of " : "A wait of ") + ms(one.length) + " ms of " + threadName(one.thread) + ", from " +
 		clockTime(pageTime(one.since)), lanes = laneTable(one, contentWidth(view));
-	const more = threadsOf(one).length > shownLanes ? [button("Show all lanes", () => {
+	const more = threadsOf(one).length > shownLanes ? [makeButton("Show all lanes", () => {
 		shownLanes = Infinity;
 		drawWhy(view);
 	})] : [];
 
-	view.replaceChildren(button("All turns and waits", () => {
+	view.replaceChildren(makeButton("All turns and waits", () => {
 		shownLanes = LANES;
 		select({ moment: -1 });
 	}), make("h2", title), stateLegend(), lanes, ...more, chainTable(one),
@@ -284,13 +270,11 @@ export function drawWhy(view) {
 		drawMoment(view, moments[selection.moment]);
 		return;
 	}
-	const label = makeChoice("Process ", "why-process", names.map((name, i) => [i, processName(i) + ": blocked " + ms(blocked[i]) + " ms"]),
-		(chosen) => {
+	const parts = [makeChoice("Process ", "why-process",
+		names.map((name, i) => [i, processName(i) + ": blocked " + ms(blocked[i]) + " ms"]), process, (chosen) => {
 			shownMoments = ROWS;
 			select({ process: Number(chosen), part: 0 });
-		});
-	label.control.value = process;
-	const parts = [label];
+		})];
 	if (missing)
 		parts.push(make("p", "The chain of " + threadName(missing.thread) + " from " + clockTime(pageTime(missing.since)) + ", " +
 			ms(missing.until - missing.since) + " ms, is not in the page, which has the longest ones. This prints it: " +
@@ -303,7 +287,7 @@ export function drawWhy(view) {
 		parts.push(labelTable(process));
 	parts.push(momentTable(process, true), momentTable(process, false));
 	if (Math.max(momentsOf(process, true).length, momentsOf(process, false).length) > shownMoments)
-		parts.push(button("Show more of them", () => {
+		parts.push(makeButton("Show more of them", () => {
 			shownMoments *= 4;
 			drawWhy(view);
 		}));
