@@ -173,7 +173,7 @@ static ssize_t encode_some(void *context, const char *bytes, size_t size)
 	if (w->step)
 		w->step(w->context);
 	written = write(w->fd, bytes, size);
-	return written < 0 ? 0 : written; /* as fopencookie(3) wants it */
+	return MAX(written, 0); /* as fopencookie(3) wants it */
 }
 
 int archive_encode(const struct profile *p, void (*step)(void *context), void *context, int *fd,

@@ -146,7 +146,7 @@ static int find_paths(struct shortener *s)
 		const uint32_t *frames = p->frames + sample->first_frame;
 		uint32_t *paths = s->path_of_frame + sample->first_frame;
 		int64_t counted = p->values[i * p->value_type_count + value];
-		uint64_t samples = counted > 0 ? counted : 0;
+		uint64_t samples = MAX(counted, 0);
 		struct path path = { PATH_NONE, s->services.of_sample[i], 0, 0 };
 
 		if (sample->depth)
@@ -254,7 +254,7 @@ static int shorten_stacks(struct shortener *s, double *share)
 		struct profile_sample *sample = &p->samples[i];
 		uint32_t *frames = p->frames + sample->first_frame, kept = callers_kept(s, i);
 		int64_t counted = p->values[i * p->value_type_count + value];
-		uint64_t samples = counted > 0 ? counted : 0;
+		uint64_t samples = MAX(counted, 0);
 
 		add_u64(&all, samples);
 		if (!sample->depth)

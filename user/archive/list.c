@@ -99,7 +99,7 @@ int archive_list_sums(const char *directory, const char *host, uint64_t since_ns
 		.directory = directory,
 		.pattern = host,
 		.since_ns = since_ns,
-		.until_ns = until_ns > UINT64_MAX - NS_PER_S ? UINT64_MAX - NS_PER_S : until_ns,
+		.until_ns = MIN(until_ns, UINT64_MAX - NS_PER_S),
 		.most_grain_s = most_grain_s,
 	};
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -122,9 +122,7 @@ int archive_list_sums(const char *directory, const char *host, uint64_t since_ns
 		close(fd);
 		err = list_host(&l, l.hosts[i], e);
 	}
-	for (size_t i = 0; i < l.host_count; i++)
-		free(l.hosts[i]);
-	free(l.hosts);
+	array_free_texts(l.hosts, l.host_count);
 	if (err) {
 		archive_list_free(l.windows, l.count);
 		l = (struct lister){ 0 };

@@ -216,8 +216,8 @@ static int read_all(struct reading *r, struct profile **p)
 	struct part *parts;
 	int err = 0;
 
-	count = count > MOST_THREADS ? MOST_THREADS : count;
-	count = count > r->count ? r->count : count;
+	count = MIN(count, MOST_THREADS);
+	count = MIN(count, r->count);
 	parts = calloc(count, sizeof(*parts));
 	if (!parts)
 		return error_no_memory(r->e);
@@ -300,8 +300,8 @@ static int explain_no_window(const struct archive_query *q, struct error *e)
 		if (!is_wanted_host(q, all[i].host))
 			continue;
 		host = true;
-		first = all[i].start_ns < first ? all[i].start_ns : first;
-		last = all[i].limit_ns > last ? all[i].limit_ns : last;
+		first = MIN(all[i].start_ns, first);
+		last = MAX(all[i].limit_ns, last);
 	}
 	if (!count) {
 		error_set(e, 0, "%s has no windows", q->directory);
@@ -386,9 +386,9 @@ int archive_read(const struct archive_query *query, struct archive_result *resul
 		for (size_t j = 0; j < r.count; j++) {
 			const struct archive_window *w = &r.windows[j];
 
-			first = w->start_ns < first ? w->start_ns : first;
-			last = w->limit_ns > last ? w->limit_ns : last;
-			coarsest = w->grain_s > coarsest ? w->grain_s : coarsest;
+			first = MIN(w->start_ns, first);
+			last = MAX(w->limit_ns, last);
+			coarsest = MAX(w->grain_s, coarsest);
 		}
 		span = (last - first) / NS_PER_S;
 		while (i + 1 < sizeof(steps_s) / sizeof(*steps_s) &&

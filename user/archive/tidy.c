@@ -480,8 +480,7 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 		if (!w.name.sum) {
 			if (!dropped.count++ || first_ns < dropped.first_ns)
 				dropped.first_ns = first_ns;
-			if (limit_ns > dropped.limit_ns)
-				dropped.limit_ns = limit_ns;
+			dropped.limit_ns = MAX(dropped.limit_ns, limit_ns);
 		}
 		dropped.bytes += w.bytes;
 		y->bytes -= w.bytes;

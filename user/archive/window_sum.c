@@ -81,8 +81,7 @@ static int shorten_sum(struct window_sum *s, unsigned int multiple, struct error
 	profile_free(s->p);
 	s->p = shorter;
 	/* Of what is added up in parts, about this share, as each part is shortened alike. */
-	if (share > s->coverage.shortened)
-		s->coverage.shortened = share;
+	s->coverage.shortened = MAX(s->coverage.shortened, share);
 	return 0;
 }
 

@@ -53,8 +53,7 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 
 		its->count += sample.count;
 		its->waiting += sample.waiting;
-		if (sample.first_ns < its->first_ns)
-			its->first_ns = sample.first_ns;
+		its->first_ns = MIN(its->first_ns, sample.first_ns);
 		*to = number;
 		return 0;
 	}

@@ -53,7 +53,7 @@ static const struct {
 static bool meets_all(uint64_t period, uint64_t tick_ns, unsigned int ticks)
 {
 	/* Of more parts, even random ticks would often miss one. */
-	unsigned int parts = ticks / 6 < PARTS_MAX ? ticks / 6 : PARTS_MAX, met = 0;
+	unsigned int parts = MIN(ticks / 6, PARTS_MAX), met = 0;
 	bool seen[PARTS_MAX];
 	uint64_t phase = 0;
 
@@ -71,7 +71,7 @@ static bool meets_all(uint64_t period, uint64_t tick_ns, unsigned int ticks)
 uint64_t period_choose(unsigned int frequency, uint64_t tick_ns)
 {
 	uint64_t nominal = NS_PER_S / frequency, max_shift = nominal / 200;
-	unsigned int ticks = frequency > TICKS_MIN ? frequency : TICKS_MIN;
+	unsigned int ticks = MAX(frequency, TICKS_MIN);
 
 	if (!tick_ns)
 		return nominal;
@@ -201,7 +201,7 @@ int events_prepare(struct event_set *set, enum capture_event event,
 		set->tick_ns = period_choose(frequency, events_tick_ns());
 		set->attr.sample_period = set->tick_ns;
 	}
-	set->phase_ns = set->tick_ns < PHASE_NS_MAX ? set->tick_ns : PHASE_NS_MAX;
+	set->phase_ns = MIN(set->tick_ns, PHASE_NS_MAX);
 	return 0;
 }
 

@@ -224,8 +224,7 @@ static int forget_images(struct process_table *table, uint64_t begin_ns, uint64_
 		leave_roots(table, by);
 	while (table->image_count && !table->images[table->image_count - 1].path)
 		table->image_count--;
-	if (table->next_image > table->image_count)
-		table->next_image = table->image_count;
+	table->next_image = MIN(table->next_image, table->image_count);
 	array_trim(&table->images, &table->image_room, table->image_count, sizeof(*table->images));
 	free(by);
 	return err;
@@ -267,10 +266,8 @@ static void forget_gaps(struct process_table *table, uint64_t begin_ns)
 		const struct process *process = &table->processes[i];
 		uint64_t since_ns = process->count ? process->spaces[0]->since_ns : UINT64_MAX;
 
-		if (since_ns < process->shown_ns)
-			since_ns = process->shown_ns;
-		if (since_ns < known_ns)
-			known_ns = since_ns;
+		since_ns = MAX(since_ns, process->shown_ns);
+		known_ns = MIN(known_ns, since_ns);
 	}
 	for (size_t i = 0; i < table->gap_count; i++)
 		if (table->gaps[i].to_ns > known_ns)
@@ -295,8 +292,7 @@ int forget_processes(struct process_table *table, uint64_t begin_ns, uint64_t en
 			process_remove(table, &table->processes[i]);
 	while (table->count && !table->processes[table->count - 1].count)
 		table->count--;
-	if (table->next_process > table->count)
-		table->next_process = table->count;
+	table->next_process = MIN(table->next_process, table->count);
 	array_trim(&table->processes, &table->room, table->count, sizeof(*table->processes));
 	err = forget_images(table, begin_ns, end_ns);
 	forget_roots(table);

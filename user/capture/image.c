@@ -226,8 +226,7 @@ void image_remove(struct process_table *table, uint32_t number)
 	free(image->why);
 	file_close(image->fd);
 	*image = (struct capture_image){ .fd = -1, .root = -1 };
-	if (number < table->next_image)
-		table->next_image = number;
+	table->next_image = MIN(table->next_image, number);
 }
 
 /* Sets what is known of the image's file: by a record, and once it is open, by that. */

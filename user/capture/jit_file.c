@@ -114,8 +114,7 @@ static int take_file(struct process_table *table, struct process *process, int f
 
 static void plan_look(struct process_table *table, const struct jit *jit)
 {
-	if (jit->next_look_ns < table->next_jit_ns)
-		table->next_jit_ns = jit->next_look_ns;
+	table->next_jit_ns = MIN(table->next_jit_ns, jit->next_look_ns);
 }
 
 static int look_for_map(struct process_table *table, struct process *process)

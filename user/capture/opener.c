@@ -21,6 +21,7 @@
 #include "util/clock.h"
 #include "util/elf_header.h"
 #include "util/file_open.h"
+#include "util/order.h"
 #include "util/proc.h"
 #include "util/proc_maps.h"
 
@@ -256,7 +257,7 @@ static void serve(int socket)
 				r.action == READ_MEMORY
 					? read_memory(r.pid, r.from, answer.bytes, r.size)
 					: read_command(r.pid, answer.bytes, r.size);
-			size += answer.head.result > 0 ? answer.head.result : 0;
+			size += MAX(answer.head.result, 0);
 		} else {
 			struct opened_file *file = &answer.head.file;
 			int flags = O_PATH | (r.links ? 0 : O_NOFOLLOW);
@@ -365,8 +366,7 @@ static void note_stall(struct opener *o, const struct opener_target *target, uin
 		wait_ns = AGAIN_NS;
 	if (stall) {
 		close_stall(stall);
-		if (wait_ns < 2 * stall->wait_ns)
-			wait_ns = 2 * stall->wait_ns;
+		wait_ns = MAX(wait_ns, 2 * stall->wait_ns);
 	} else if (o->stall_count < OPENER_STALLS_MAX) {
 		stall = &o->stalls[o->stall_count++];
 	} else {
@@ -376,8 +376,7 @@ static void note_stall(struct opener *o, const struct opener_target *target, uin
 				stall = &o->stalls[i];
 		close_stall(stall);
 	}
-	if (wait_ns > AGAIN_NS_MAX)
-		wait_ns = AGAIN_NS_MAX;
+	wait_ns = MIN(wait_ns, AGAIN_NS_MAX);
 	*stall = (struct opener_stall){
 		.who = who,
 		.pid_fd = pid_fd,
@@ -484,7 +483,7 @@ static ssize_t ask_for_bytes(struct opener *o, const struct opener_target *targe
 		.action = action,
 		.pid = target->pid,
 		.from = from,
-		.size = size < OPENER_MEMORY_MAX ? size : OPENER_MEMORY_MAX,
+		.size = MIN(size, OPENER_MEMORY_MAX),
 	};
 	struct memory_answer answer;
 	ssize_t n = ask(o, target, &request, offsetof(struct opener_request, name), -1,

@@ -34,9 +34,7 @@ void process_table_free(struct process_table *table)
 	}
 	for (size_t i = 0; i < table->root_count; i++)
 		close(table->roots[i].fd);
-	for (size_t i = 0; i < table->group_count; i++)
-		free(table->groups[i]);
-	free(table->groups);
+	array_free_texts(table->groups, table->group_count);
 	free(table->roots);
 	free(table->processes);
 	free(table->threads);
@@ -213,8 +211,7 @@ void process_remove(struct process_table *table, struct process *process)
 		.group = INDEX_NONE,
 		.jit = { .image = INDEX_NONE, .dump = INDEX_NONE },
 	};
-	if (number < table->next_process)
-		table->next_process = number;
+	table->next_process = MIN(table->next_process, number);
 }
 
 struct address_space *process_space(struct process *process)
@@ -243,8 +240,7 @@ struct mapping_answer space_mapping_at(const struct address_space *space, uint64
 			continue;
 		answer.mapping = mapping;
 		if (mapping->time_ns <= time_ns) {
-			if (answer.since_ns < mapping->time_ns)
-				answer.since_ns = mapping->time_ns;
+			answer.since_ns = MAX(answer.since_ns, mapping->time_ns);
 			break;
 		}
 		/* Newer ones limit the time. From maybe_ns on this may have been the mapping. */
@@ -253,8 +249,7 @@ struct mapping_answer space_mapping_at(const struct address_space *space, uint64
 			answer.until_ns = mapping->maybe_ns;
 		} else if (mapping->maybe_ns < mapping->time_ns) {
 			answer.in_doubt = true;
-			if (answer.since_ns < mapping->maybe_ns)
-				answer.since_ns = mapping->maybe_ns;
+			answer.since_ns = MAX(answer.since_ns, mapping->maybe_ns);
 		}
 	}
 	return answer;
@@ -276,7 +271,7 @@ struct gap_answer process_gaps_at(const struct process_table *table, struct proc
 {
 	uint64_t began_ns = process ? process_space_at(process, time_ns)->since_ns : 0;
 	uint64_t shown_ns = process ? process->shown_ns : 0;
-	uint64_t since_ns = began_ns > shown_ns ? began_ns : shown_ns;
+	uint64_t since_ns = MAX(began_ns, shown_ns);
 	const uint64_t limits[] = { began_ns, shown_ns };
 	struct gap_answer answer = { .until_ns = UINT64_MAX };
 
@@ -286,14 +281,12 @@ struct gap_answer process_gaps_at(const struct process_table *table, struct proc
 		if (time_ns < gap->from_ns) {
 			/* Of a program that is known only from later on */
 			answer.doubtful |= time_ns < began_ns && gap->from_ns < began_ns;
-			if (gap->from_ns < answer.until_ns)
-				answer.until_ns = gap->from_ns;
+			answer.until_ns = MIN(answer.until_ns, gap->from_ns);
 			continue;
 		}
 		if (time_ns < gap->to_ns) {
 			answer.in_gap = true;
-			if (gap->to_ns < answer.until_ns)
-				answer.until_ns = gap->to_ns;
+			answer.until_ns = MIN(answer.until_ns, gap->to_ns);
 		}
 		answer.doubtful |= time_ns < began_ns
 					   ? time_ns < gap->to_ns
@@ -328,10 +321,8 @@ static bool is_known(struct process *process, const struct capture_mapping *mapp
 	if (!last || last->image != mapping->image || !is_anonymous(process, mapping->image) ||
 	    mapping->start > last->limit || mapping->limit < last->start)
 		return false;
-	if (mapping->start < last->start)
-		last->start = mapping->start;
-	if (mapping->limit > last->limit)
-		last->limit = mapping->limit;
+	last->start = MIN(last->start, mapping->start);
+	last->limit = MAX(last->limit, mapping->limit);
 	last->offset = last->start;
 	return true;
 }
@@ -364,7 +355,7 @@ size_t process_budget(const struct process_table *table)
 	if (!table->bytes_max)
 		return SPACE_BYTES_MAX;
 	share = used < table->bytes_max ? (table->bytes_max - used) / SPACE_SHARE : 0;
-	return share < SPACE_BYTES_MAX ? share : SPACE_BYTES_MAX;
+	return MIN(share, SPACE_BYTES_MAX);
 }
 
 bool process_is_crowded(const struct process_table *table, struct process *process)
@@ -479,8 +470,7 @@ int process_name_thread(struct process_table *table, const struct process *proce
 	}
 	if (strncmp(thread->comm, comm, sizeof(thread->comm) - 1) == 0)
 		return 0;
-	if (maybe_ns < thread->since_ns)
-		maybe_ns = thread->since_ns;
+	maybe_ns = MAX(maybe_ns, thread->since_ns);
 	if (time_ns > thread->since_ns && thread->older < THREAD_NAMES_MAX &&
 	    table->renamed[share] + table->thread_count < THREADS_MAX) {
 		if (add_thread(table, tid, maybe_ns, time_ns, comm))

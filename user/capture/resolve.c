@@ -52,8 +52,7 @@ struct moment {
 
 static void limit(struct moment *moment, uint64_t until_ns)
 {
-	if (until_ns < moment->until_ns)
-		moment->until_ns = until_ns;
+	moment->until_ns = MIN(moment->until_ns, until_ns);
 }
 
 static const struct capture_mapping *find_mapping(const struct visitor *v,

@@ -169,7 +169,7 @@ static void ring_copy(const struct ring *ring, uint64_t position, void *to, size
 {
 	const char *data = (const char *)ring->control + sysconf(_SC_PAGESIZE);
 	size_t at = position & (ring->data_size - 1);
-	size_t first = size < ring->data_size - at ? size : ring->data_size - at;
+	size_t first = MIN(size, ring->data_size - at);
 
 	memcpy(to, data + at, first);
 	memcpy((char *)to + first, data, size - first);

@@ -154,7 +154,7 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 		.pid = process->pid,
 		.tid = process->pid,
 		.time_ns = time_ns,
-		.maybe_ns = (table->known_ns > since_ns ? table->known_ns : since_ns) ?: 1,
+		.maybe_ns = MAX(table->known_ns, since_ns) ?: 1,
 		.name = comm,
 	};
 	bool execed;
@@ -245,8 +245,7 @@ int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 		 * it began may be of either.
 		 */
 		end.time_ns = process->ended ? process->ended_ns : process->begin_ns;
-		if (begin_ns > end.time_ns)
-			end.time_ns = begin_ns;
+		end.time_ns = MAX(end.time_ns, begin_ns);
 		if (unsure)
 			err = process_record(table, &end);
 	}

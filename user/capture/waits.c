@@ -204,7 +204,7 @@ static int walk_before(struct waits *w, const struct wait_before *from, struct u
 		size = opener_read_memory(&memory, copy->begin, copy->bytes, most);
 		most /= 2;
 	} while (size == -EFAULT && most >= 64);
-	copy->size = size > 0 ? size : 0;
+	copy->size = MAX(size, 0);
 	if (unwind_walk(unwind, copy, &memory, from->thread_pointer, &found))
 		return -ENOMEM;
 	if (from->slot < WAIT_KINDS || !copy->size ||
@@ -233,7 +233,7 @@ static int run_for_each(int link, size_t one, void *all, size_t *count)
 		n = read(fd, bytes + size, step);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			err = -errno;
-		size += n > 0 ? n : 0;
+		size += MAX(n, 0);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -504,7 +504,7 @@ static int add_blocked(struct counts *counts, const struct waits_timed *t, struc
 			break;
 		if (!part)
 			part = &parts[--left];
-		ns = part->left_ns < left_ns ? part->left_ns : left_ns;
+		ns = MIN(part->left_ns, left_ns);
 		if (ns)
 			err = wait_list_add(&counts->waits, part->number, since_ns, ns, cpu);
 		part->left_ns -= ns;

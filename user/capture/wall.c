@@ -507,9 +507,7 @@ static int add_row(struct wall *wall, struct process_table *table, struct wall_t
 
 static void clear_rows(struct wall *wall)
 {
-	for (size_t i = 0; i < wall->group_count; i++)
-		free(wall->groups[i]);
-	free(wall->groups);
+	array_free_texts(wall->groups, wall->group_count);
 	wall->groups = NULL;
 	array_trim(&wall->rows, &wall->row_room, wall->row_count, sizeof(*wall->rows));
 	wall->group_count = wall->row_count = 0;

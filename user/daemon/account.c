@@ -262,7 +262,6 @@ int account_charge_memory(struct accounts *a, struct user *user, int fd, size_t 
 
 void account_charge_time(struct accounts *a, struct user *user, uint64_t ns)
 {
-	if (a->time_ns < user->time_ns)
-		a->time_ns = user->time_ns;
+	a->time_ns = MAX(a->time_ns, user->time_ns);
 	user->time_ns = a->time_ns + ns;
 }

@@ -112,7 +112,7 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 {
 	const struct trigger_options *o = &r->o->triggers;
 	uint64_t now = now_ns();
-	uint64_t since_ns = seen_ns > r->begin_ns ? seen_ns : r->begin_ns;
+	uint64_t since_ns = MAX(seen_ns, r->begin_ns);
 	uint64_t late_ns = now > since_ns ? now - since_ns : 0; /* the watcher is not trusted */
 	uint64_t time_ns = time_of_day_ns(now - late_ns);
 	size_t place;
@@ -423,8 +423,7 @@ static int record_windows(struct recorder *r, struct error *e)
 		uint64_t now = now_ns(), left = end_ns > now ? end_ns - now : 0;
 
 		look_after(r);
-		if (left > LOOK_NS)
-			left = LOOK_NS;
+		left = MIN(left, LOOK_NS);
 		fds[1].fd = r->watcher.pid > 0 ? r->watcher.fd : -1;
 		fds[2].fd = r->keeper.sent ? r->keeper.socket : -1;
 		if (poll(fds, 3, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)

@@ -298,7 +298,7 @@ static int push_windows(struct work *w)
 	s->push_dropped = w->before.push_dropped + c->dropped;
 	s->pushed_bytes = w->before.pushed_bytes + c->bytes;
 	s->push_waiting = c->waiting;
-	return next_ms < IDLE_MS ? next_ms : IDLE_MS;
+	return MIN(next_ms, IDLE_MS);
 }
 
 static void publish_state(struct work *w)

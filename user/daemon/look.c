@@ -609,9 +609,7 @@ static int report_changes(struct looker *k, bool of_system, struct error *e)
 /* Sets what the process may take: the recording comes first, and so does all else. */
 static void set_limits(const struct continuous_options *o)
 {
-	const rlim_t cpu_s = o->watch_ns / NS_PER_S / CPU_PART > CPU_LEAST_S
-				     ? o->watch_ns / NS_PER_S / CPU_PART
-				     : CPU_LEAST_S;
+	const rlim_t cpu_s = MAX(o->watch_ns / NS_PER_S / CPU_PART, CPU_LEAST_S);
 	const struct rlimit cpu = { cpu_s, cpu_s + 1 };
 	const struct sched_param batch = { 0 };
 	struct rlimit memory = { RLIM_INFINITY, RLIM_INFINITY };
@@ -718,7 +716,7 @@ void look_if_due(struct look *l, const struct continuous_options *o, const char 
 	if (!o->watch_ns || l->pid > 0 || now < l->next_ns)
 		return;
 	l->next_ns = now + o->watch_ns;
-	l->end_ns = now + (o->watch_ns > LATE_LEAST_NS ? o->watch_ns : LATE_LEAST_NS);
+	l->end_ns = now + MAX(o->watch_ns, LATE_LEAST_NS);
 	l->late = false;
 	l->pid = fork();
 	if (l->pid == 0)

@@ -149,7 +149,7 @@ static int take_times(const char *value, void *member, struct error *e)
 				 "\"%s\"",
 				 value);
 	limits->times_bytes = bytes == UINT64_MAX ? 0 : bytes;
-	limits->times_s = bytes ? (hours < most ? hours : most) * 3600 : 0;
+	limits->times_s = bytes ? MIN(hours, most) * 3600 : 0;
 	return 0;
 }
 

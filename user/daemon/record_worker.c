@@ -348,7 +348,7 @@ static int send_result(struct worker *w, enum record_end end, struct error *e)
 	if (!err && send_reply(w, &reply))
 		err = error_set(e, ECONNRESET, "the client has gone");
 	for (size_t sent = 0; sent < size && !err; sent += RECORD_CHUNK) {
-		size_t part = size - sent < RECORD_CHUNK ? size - sent : RECORD_CHUNK;
+		size_t part = MIN(size - sent, RECORD_CHUNK);
 
 		if (send_all(w->socket, bytes + sent, part))
 			err = error_set(e, ECONNRESET, "the client has gone");

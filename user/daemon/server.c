@@ -198,7 +198,7 @@ static int take_events(struct server *s, struct error *e)
 			if (histograms_look(s->histograms, &problem))
 				log_problem(&problem);
 		}
-		next_ns = s->next_look_ns < next_ns ? s->next_look_ns : next_ns;
+		next_ns = MIN(s->next_look_ns, next_ns);
 	}
 	count = epoll_wait(s->epoll, s->events, s->event_room,
 			   next_ns < UINT64_MAX ? (int)((next_ns - now) / NS_PER_MS) + 1 : -1);

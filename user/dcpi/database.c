@@ -43,7 +43,7 @@ static struct part make_part(const struct text *t, size_t most)
 	size_t size = t->end - t->at;
 
 	if (size)
-		memcpy(part.text, t->at, size < most ? size : most);
+		memcpy(part.text, t->at, MIN(size, most));
 	directory_clean_name(part.text);
 	return part;
 }
@@ -130,7 +130,7 @@ static int name_next(struct writer *w, struct index *index, size_t i)
 static int check_counts(const struct dcpi_header *h, const struct dcpi_file *file, struct error *e)
 {
 	const struct text *path = &h->fields[DCPI_PATH].text;
-	int size = path->end - path->at < 512 ? path->end - path->at : 512;
+	int size = MIN(path->end - path->at, 512);
 	uint64_t start = h->fields[DCPI_TSTART].number;
 	uint64_t total = dcpi_body_total(file->counts, file->count);
 	size_t bad = dcpi_body_check(file->counts, file->count, start);
@@ -174,7 +174,7 @@ static int read_all(int fd, struct input *in, uint8_t **bytes, struct error *e)
 		n = read(fd, *bytes + in->size, status.st_size - in->size);
 		if (n < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot read %s", in->path);
-		in->size += n > 0 ? n : 0;
+		in->size += MAX(n, 0);
 	}
 	in->bytes = *bytes;
 	return 0;
@@ -267,9 +267,7 @@ int dcpi_database_write(const char *path, struct dcpi_file *files, size_t count,
 	if (err)
 		error_no_memory(e);
 	err = err ?: directory_write(path, w.names, count, write_file, &w, e);
-	for (size_t i = 0; w.names && i < count; i++)
-		free(w.names[i]);
-	free(w.names);
+	array_free_texts(w.names, count);
 	free(w.numbers);
 	return err;
 }

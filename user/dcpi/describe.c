@@ -16,9 +16,7 @@
 
 void dcpi_texts_free(struct dcpi_texts *texts)
 {
-	for (size_t i = 0; i < texts->count; i++)
-		free(texts->all[i]);
-	free(texts->all);
+	array_free_texts(texts->all, texts->count);
 	*texts = (struct dcpi_texts){ 0 };
 }
 

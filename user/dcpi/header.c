@@ -61,7 +61,7 @@ static bool parse_epoch(struct text t, uint64_t *seconds)
 	tm.tm_mon--;
 	same = tm;
 	time = timegm(&same);
-	*seconds = time < 0 ? 0 : time;
+	*seconds = MAX(time, 0);
 	/* timegm() turns an invalid date into another one. */
 	return same.tm_mon == tm.tm_mon && same.tm_mday == tm.tm_mday &&
 	       same.tm_hour == tm.tm_hour && same.tm_min == tm.tm_min && same.tm_sec == tm.tm_sec;
@@ -331,7 +331,7 @@ void dcpi_header_free(struct dcpi_header *h)
 static bool next_line(const struct input *in, size_t *at, struct text *line)
 {
 	const char *start = (const char *)in->bytes + *at;
-	size_t limit = in->size < DCPI_HEADER_MAX ? in->size : DCPI_HEADER_MAX;
+	size_t limit = MIN(in->size, DCPI_HEADER_MAX);
 	const char *newline = memchr(start, '\n', limit - *at);
 
 	if (!newline)
@@ -366,7 +366,7 @@ bool dcpi_header_detect(const struct input *in)
 
 static int quoted(const struct text *t)
 {
-	return t->end - t->at < QUOTE ? t->end - t->at : QUOTE;
+	return MIN(t->end - t->at, QUOTE);
 }
 
 static int bad_line(const struct input *in, const struct line *line, struct error *e)
@@ -601,13 +601,13 @@ static bool add_range(struct dcpi_header *h, const struct dcpi_header *other)
 {
 	struct dcpi_field *start = &h->fields[DCPI_TSTART], *size = &h->fields[DCPI_TSIZE];
 	uint64_t other_start = other->fields[DCPI_TSTART].number;
-	uint64_t first = start->number < other_start ? start->number : other_start;
+	uint64_t first = MIN(start->number, other_start);
 	uint64_t reach = start->number - first + size->number;
 	uint64_t other_reach = other_start - first + other->fields[DCPI_TSIZE].number;
 
 	if (start->number != other_start && !h->fields[DCPI_ADDRESSES].number)
 		return false;
-	set_number(size, reach > other_reach ? reach : other_reach);
+	set_number(size, MAX(reach, other_reach));
 	set_number(start, first);
 	return true;
 }
@@ -628,7 +628,7 @@ int dcpi_header_add(struct dcpi_header *h, const struct dcpi_header *other, cons
 	*differs = keywords[DCPI_TSTART].word;
 	if (!add_range(h, other))
 		return -EINVAL;
-	set_number(&h->fields[DCPI_START], start < other_start ? start : other_start);
+	set_number(&h->fields[DCPI_START], MIN(start, other_start));
 	/* Totals are known only if both files have them. */
 	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals) && !accounted; i++)
 		h->fields[totals[i]].given = false;

@@ -271,7 +271,7 @@ static int begin_gzip(struct input *in, struct error *e)
 	struct input_source *s = in->source;
 	size_t size = in->size;
 
-	s->deflated = malloc(size > PART ? size : PART);
+	s->deflated = malloc(MAX(size, PART));
 	if (!s->deflated || gzip_begin(&s->inflater))
 		return error_no_memory(e);
 	s->gzip = in->inflated = true;

@@ -253,7 +253,7 @@ static bool first_line_is(const struct input *in, const char *expression)
 	}
 	newline = memchr(at, '\n', end - at);
 	size = (newline ?: end) - at;
-	size = size < LINE_MAX_SIZE - 1 ? size : LINE_MAX_SIZE - 1;
+	size = MIN(size, LINE_MAX_SIZE - 1);
 	memcpy(line, at, size);
 	line[size] = '\0';
 	if (regcomp(&pattern, expression, REG_EXTENDED | REG_NOSUB))

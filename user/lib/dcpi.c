@@ -145,8 +145,7 @@ static int add_sample(struct writer *w, const struct sample *sample)
 	file = &w->files[*last];
 	if (array_add(file->counts, file->count, file->room, count))
 		return -ENOMEM;
-	if (sample->bucket > w->targets[*last].bucket)
-		w->targets[*last].bucket = sample->bucket;
+	w->targets[*last].bucket = MAX(w->targets[*last].bucket, sample->bucket);
 	return 0;
 }
 

@@ -31,6 +31,7 @@
 
 #include "lib/end_signals.h"
 #include "lib/export.h"
+#include "util/order.h"
 
 /*
  * Cells cover 4 bytes of code, as those of libc's runtime, with which gprof adds up files only if
@@ -324,8 +325,7 @@ static void put_histogram(struct output *out, const struct gmon_histogram *h)
 	memcpy(header.hist_size, &count, sizeof(header.hist_size));
 	memcpy(header.prof_rate, &rate, sizeof(header.prof_rate));
 	for (size_t i = 0; i < h->cell_count; i++)
-		if (h->counts[i] > largest)
-			largest = h->counts[i];
+		largest = MAX(largest, h->counts[i]);
 	records = largest / UINT16_MAX + (largest % UINT16_MAX != 0);
 	for (uint64_t record = 0; record < records && !out->err; record++) {
 		uint64_t before = record * UINT16_MAX; /* in the records before */
@@ -334,7 +334,7 @@ static void put_histogram(struct output *out, const struct gmon_histogram *h)
 		put(out, &header, sizeof(header));
 		for (size_t i = 0; i < h->cell_count; i++) {
 			uint64_t rest = h->counts[i] > before ? h->counts[i] - before : 0;
-			uint16_t cell = rest < UINT16_MAX ? rest : UINT16_MAX;
+			uint16_t cell = MIN(rest, UINT16_MAX);
 
 			put(out, &cell, sizeof(cell));
 		}
@@ -362,7 +362,7 @@ static void put_arcs(struct output *out, const struct gmon_arcs *arcs)
 		memcpy(record.self_pc, &self, sizeof(record.self_pc));
 		/* As many records as the count needs: readers add them up. */
 		for (; calls && !out->err; calls -= count) {
-			count = calls < UINT32_MAX ? calls : UINT32_MAX;
+			count = MIN(calls, UINT32_MAX);
 			memcpy(record.count, &count, sizeof(record.count));
 			put_tag(out, GMON_TAG_CG_ARC);
 			put(out, &record, sizeof(record));
@@ -475,10 +475,8 @@ static int find_image(struct dl_phdr_info *info, size_t size, void *context)
 
 		if (part->p_type != PT_LOAD)
 			continue;
-		if (start < low)
-			low = start;
-		if (start + part->p_memsz > high)
-			high = start + part->p_memsz;
+		low = MIN(low, start);
+		high = MAX(high, start + part->p_memsz);
 	}
 	if (range->low < low || range->low >= high)
 		return 0;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lib/proc.h"
+#include "util/order.h"
 
 /*
  * More than any real file has.
@@ -122,10 +123,8 @@ static int read_elf(struct image *image, const struct source *s)
 		headers[image->segment_count++] = *segment;
 		if (!(segment->flags & PF_X))
 			continue;
-		if (segment->address < start)
-			start = segment->address;
-		if (segment->address + segment->size > limit)
-			limit = segment->address + segment->size;
+		start = MIN(start, segment->address);
+		limit = MAX(limit, segment->address + segment->size);
 	}
 	if (start < limit) {
 		image->text_start = start;

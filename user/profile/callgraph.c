@@ -611,7 +611,7 @@ static int count_sample(struct counter *c, size_t i)
 	for (size_t j = 0; j < c->count; j++)
 		if (!c->has_base || profile_is_base(c->p, s))
 			c->g->samples[c->column + j] += magnitude(c->costs[c->values[j]]);
-	c->labels = s->labels < c->p->label_count ? s->labels : c->p->label_count;
+	c->labels = MIN(s->labels, c->p->label_count);
 	if (c->places->labels && !c->places->labels[c->labels])
 		return 0;
 	if (c->g->options.fields & CALLGRAPH_STATE)
@@ -688,7 +688,7 @@ static int total_by_calls(struct counter *c, size_t i)
 
 		if (arc->kind != PROFILE_CALL)
 			continue;
-		c->labels = arc->labels < p->label_count ? arc->labels : p->label_count;
+		c->labels = MIN(arc->labels, p->label_count);
 		err = node_of(c, callgraph_caller(c->places, arc), &caller);
 		err = err ?: node_of(c, callgraph_callee(c->places, arc), &callee);
 		err = err ?: array_reserve(&calls, &room, c->g->node_count, sizeof(*calls));
@@ -727,7 +727,7 @@ static int count_callees(struct counter *c)
 			continue;
 		add_i64(&c->g->sums[c->column], count);
 		c->g->samples[c->column] += count;
-		c->labels = arc->labels < p->label_count ? arc->labels : p->label_count;
+		c->labels = MIN(arc->labels, p->label_count);
 		if (c->places->labels && !c->places->labels[c->labels])
 			continue;
 		if (node_of(c, callgraph_callee(c->places, arc), &callee))

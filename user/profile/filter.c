@@ -78,7 +78,7 @@ static size_t expanded_size(const char *pattern)
 			low = high = strtoul(c + 1, &end, 10);
 			if (*end == ',')
 				high = strtoul(end + 1, &end, 10);
-			times = low > high ? low : high;
+			times = MAX(low, high);
 			times = times < PATTERN_MAX ? times + 1 : PATTERN_MAX;
 			if (*end == '}')
 				c = end;
@@ -152,7 +152,7 @@ static bool matches_n(struct pattern *pattern, const char *text, size_t size)
 {
 	size_t max =
 		WORK_MAX / pattern->size < MATCHED_MAX ? WORK_MAX / pattern->size : MATCHED_MAX;
-	regmatch_t part = { .rm_eo = (regoff_t)(size < max ? size : max) };
+	regmatch_t part = { .rm_eo = (regoff_t)MIN(size, max) };
 	int code;
 
 	if (pattern->failed)
@@ -310,8 +310,7 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 		}
 		numbers[i] = TICK_REMOVED;
 		stacks = profile_sample_stacks(p, s);
-		if (stacks > filtered->stacks)
-			filtered->stacks = stacks;
+		filtered->stacks = MAX(filtered->stacks, stacks);
 		for (size_t j = 0; j < width && (!has_base || profile_is_base(p, s)); j++)
 			filtered->values[j] += magnitude(values[j]);
 	}
@@ -404,8 +403,7 @@ static bool matches_function(struct pattern *pattern, const char *name)
 	}
 	if (strncmp(name, kept[0], strlen(kept[0])) == 0 && size == 0)
 		size = strcspn(name + 1, "(") + 1;
-	if (size > MATCHED_MAX)
-		size = MATCHED_MAX;
+	size = MIN(size, MATCHED_MAX);
 	if (matches_n(pattern, name, size))
 		return true;
 	for (size_t i = 0; i < size; i++) {
@@ -829,8 +827,8 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 			const struct time_interval *keep = outside ? &rest[part] : interval;
 			uint64_t from = wait->since_ns, to = end_ns;
 
-			from = from > keep->since_ns ? from : keep->since_ns;
-			to = to < keep->until_ns ? to : keep->until_ns;
+			from = MAX(from, keep->since_ns);
+			to = MIN(to, keep->until_ns);
 			if (from >= to || wall == width)
 				continue;
 			add_u64(&left[wait->sample].waited_ns, to - from);
@@ -870,11 +868,11 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 
 	duration_ns = p->duration_ns ?: all.until_ns - all.since_ns;
 	p->all_duration_ns = p->all_duration_ns ?: duration_ns;
-	since_ns = since_ns > all.since_ns ? since_ns : all.since_ns;
-	until_ns = until_ns < all.until_ns ? until_ns : all.until_ns;
+	since_ns = MAX(since_ns, all.since_ns);
+	until_ns = MIN(until_ns, all.until_ns);
 	inside_ns = until_ns > since_ns ? until_ns - since_ns : 0;
 	/* The sum of several recordings may have gaps between them. */
-	inside_ns = inside_ns < duration_ns ? inside_ns : duration_ns;
+	inside_ns = MIN(inside_ns, duration_ns);
 	if (!outside) {
 		p->time_ns = since_ns < until_ns ? since_ns : all.since_ns;
 		p->duration_ns = inside_ns;

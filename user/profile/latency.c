@@ -44,7 +44,7 @@ int profile_add_latency(struct profile *p)
 			first++;
 		while (last < count && ticks[last].time_ns - time_ns < reach_ns)
 			last++;
-		ran = last - first > PERIODS ? last - first : PERIODS;
+		ran = MAX(last - first, PERIODS);
 		add_i64(&p->values[sample * (width + 1) + width],
 			saturate_i64(tick_ns * PERIODS / ran));
 	}

@@ -254,8 +254,7 @@ static bool widen_mapping(struct merge *m, struct content *have, const struct co
 		return false;
 	mapping->start -= less;
 	mapping->offset -= mapping->linked ? 0 : less;
-	if (limit > mapping->limit)
-		mapping->limit = limit;
+	mapping->limit = MAX(mapping->limit, limit);
 	*have = content_of(m->to, have->mapping);
 	return true;
 }
@@ -577,10 +576,8 @@ static int merge_header(struct merge *m)
 		to->time_ns = from->time_ns;
 	add_u64(&to->duration_ns, from->duration_ns);
 	to->salvaged |= from->salvaged;
-	if (from->bits > to->bits)
-		to->bits = from->bits;
-	if (from->bucket > to->bucket)
-		to->bucket = from->bucket;
+	to->bits = MAX(to->bits, from->bits);
+	to->bucket = MAX(to->bucket, from->bucket);
 	if (merge_text(m, &to->event, from->event) || merge_text(m, &to->host, from->host) ||
 	    merge_text(m, &to->command, from->command) ||
 	    merge_text(m, &to->drop_frames, from->drop_frames) ||

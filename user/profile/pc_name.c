@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/image_name.h"
+#include "util/array.h"
 
 const char *profile_basename(const char *path)
 {
@@ -36,18 +37,11 @@ char **profile_pc_names(const struct profile *p)
 			continue;
 		names[i] = profile_pc_name(image ? image->path : "", p->locations[i].image_address);
 		if (!names[i]) {
-			profile_pc_names_free(p, names);
+			array_free_texts(names, p->location_count);
 			return NULL;
 		}
 	}
 	return names;
-}
-
-void profile_pc_names_free(const struct profile *p, char **names)
-{
-	for (size_t i = 0; names && i < p->location_count; i++)
-		free(names[i]);
-	free(names);
 }
 
 bool profile_is_pc_name(const char *name, const char *path)

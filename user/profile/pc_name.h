@@ -17,11 +17,10 @@ const char *profile_basename(const char *path);
 char *profile_pc_name(const char *path, uint64_t address);
 
 /*
- * The same of all locations: NULL for those that have lines. Returns NULL when out of memory. To be
- * freed before the profile is changed; names: may be NULL.
+ * The same of all locations: NULL for those that have lines. Returns NULL when out of memory. The
+ * caller frees it: array_free_texts(names, p->location_count).
  */
 char **profile_pc_names(const struct profile *p);
-void profile_pc_names_free(const struct profile *p, char **names);
 
 /*
  * True if profile_pc_name() makes this name for some address in this image. Files also keep such

@@ -86,9 +86,7 @@ void profile_free(struct profile *p)
 		if (p->images[i].root >= 0)
 			close(p->images[i].root);
 	}
-	for (size_t i = 0; i < p->string_count; i++)
-		free(p->strings[i]);
-	free(p->strings);
+	array_free_texts(p->strings, p->string_count);
 	free(p->totals.lost);
 	free(p->totals.stack_ends);
 	free(p->totals.throttled);
@@ -433,8 +431,7 @@ int profile_add_image(struct profile *p, const char *path, const uint8_t *build_
 {
 	struct profile_image image = { .path = path };
 
-	if (build_id_size > sizeof(image.build_id))
-		build_id_size = sizeof(image.build_id);
+	build_id_size = MIN(build_id_size, sizeof(image.build_id));
 	if (build_id_size)
 		memcpy(image.build_id, build_id, build_id_size);
 	image.build_id_size = build_id_size;
@@ -1063,7 +1060,7 @@ enum profile_stacks profile_stacks(const struct profile *p)
 	for (size_t i = 0; i < p->sample_count && deepest != PROFILE_CALL_STACKS; i++) {
 		enum profile_stacks stacks = profile_sample_stacks(p, &p->samples[i]);
 
-		deepest = stacks > deepest ? stacks : deepest;
+		deepest = MAX(stacks, deepest);
 	}
 	return deepest;
 }

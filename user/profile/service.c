@@ -139,7 +139,7 @@ int services_find(const struct profile *p, size_t value, struct services *s, str
 		s->of_sample[i] = find_service(s, &key);
 		if (s->of_sample[i] == INDEX_NONE)
 			return error_no_memory(e);
-		s->items[s->of_sample[i]].total += counted > 0 ? counted : 0;
+		s->items[s->of_sample[i]].total += MAX(counted, 0);
 	}
 	if (!s->count)
 		return 0;

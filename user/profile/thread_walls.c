@@ -95,7 +95,7 @@ int profile_split_idle(struct profile *p)
 		uint64_t slept_ns = wall->blocked_ns;
 
 		add_u64(&slept_ns, wall->idle_ns);
-		wall->idle_ns = sums[i].idle_ns < slept_ns ? sums[i].idle_ns : slept_ns;
+		wall->idle_ns = MIN(sums[i].idle_ns, slept_ns);
 		wall->blocked_ns = slept_ns - wall->idle_ns;
 	}
 	free(sums);

@@ -354,7 +354,7 @@ static CURLcode set_options(struct http *h)
 #endif
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_NOSIGNAL, 1L);
-	SET(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS);
+	SET(CURLOPT_CONNECTTIMEOUT_MS, MIN(timeout_ms, CONNECT_MS));
 	SET(CURLOPT_TIMEOUT_MS, timeout_ms);
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* A resolver that hangs does not delay the end of the request. */
@@ -539,7 +539,7 @@ int http_post(struct http *h, const struct message_bytes *body, struct http_repl
 	for (char *c = reply->type; *c; c++)
 		*c = tolower((unsigned char)*c);
 	snprintf(reply->location, sizeof(reply->location), "%s", location ?: "");
-	reply->retry_after_s = retry_after > 0 ? retry_after : 0;
+	reply->retry_after_s = MAX(retry_after, 0);
 	reply->problem = PROBLEM_CURL - (int)code;
 	return code && !reply->too_long ? set_curl_error(h, code, e) : 0;
 }

@@ -328,7 +328,7 @@ static uint64_t backoff_ms(unsigned int failures, uint64_t retry_after_s)
 
 	for (unsigned int i = 1; i < failures && most < MOST_DELAY_MS; i++)
 		most *= 2;
-	most = most < MOST_DELAY_MS ? most : MOST_DELAY_MS;
+	most = MIN(most, MOST_DELAY_MS);
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
 		random = now_ns();
 	if (retry_after_s) {

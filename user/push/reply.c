@@ -18,7 +18,7 @@ static void set_message(struct reply *r, const char *text, size_t size)
 	size_t used = 0;
 
 	for (size_t i = 0; i < size;) {
-		size_t left = size - i < 4 ? size - i : 4, taken;
+		size_t left = MIN(size - i, 4), taken;
 		uint32_t code;
 
 		memcpy(character, text + i, left);

@@ -691,13 +691,11 @@ static bool take_reports(struct runtime_asker *a)
 		any |= !report.err;
 		if (!report.err && report.took_ns > p->longest_ns)
 			p->longest_ns = report.took_ns;
-		if (report.took_ns > ANSWER_NS + CHILD_SLACK_NS)
-			report.took_ns = ANSWER_NS + CHILD_SLACK_NS;
+		report.took_ns = MIN(report.took_ns, ANSWER_NS + CHILD_SLACK_NS);
 		/* What it writes into memory that we share is no more than a hint. */
 		if (!report.cpu_ns || report.cpu_ns > report.took_ns || report.err)
 			report.cpu_ns = report.took_ns;
-		if (p->next_ns < now + report.cpu_ns * COST_SHARE)
-			p->next_ns = now + report.cpu_ns * COST_SHARE;
+		p->next_ns = MAX(p->next_ns, now + report.cpu_ns * COST_SHARE);
 	}
 	return any;
 }

@@ -173,7 +173,7 @@ static struct json_object *read_json(struct search *s, int directory, const char
 		text = malloc(status.st_size + 1);
 	while (text && n > 0 && size < status.st_size) {
 		n = read(fd, text + size, status.st_size - size);
-		size += n > 0 ? n : 0;
+		size += MAX(n, 0);
 	}
 	close(fd);
 	s->left -= s->owner ? size : 0;
@@ -418,8 +418,7 @@ const char *container_name(struct container_names *names, const char *id)
 	if (user) {
 		s.whose = uid;
 		search_homes(&s);
-		if (user->paid_ns < begin_ns)
-			user->paid_ns = begin_ns;
+		user->paid_ns = MAX(user->paid_ns, begin_ns);
 		user->paid_ns += USERS_PART * (now_ns() - begin_ns);
 	} else {
 		search_system(&s);
@@ -427,9 +426,8 @@ const char *container_name(struct container_names *names, const char *id)
 	found->name = s.name;
 	/* It may be named later. The longer it has none, the less often it is looked for. */
 	wait_ns = begin_ns - found->first_ns;
-	if (wait_ns < UNNAMED_NS_MIN)
-		wait_ns = UNNAMED_NS_MIN;
-	found->next_ns = begin_ns + (wait_ns < UNNAMED_NS_MAX ? wait_ns : UNNAMED_NS_MAX);
+	wait_ns = MAX(wait_ns, UNNAMED_NS_MIN);
+	found->next_ns = begin_ns + MIN(wait_ns, UNNAMED_NS_MAX);
 	return s.name;
 }
 
@@ -443,8 +441,6 @@ void container_names_free(struct container_names *names)
 
 void container_list_free(struct container_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
-		free(list->texts[i]);
-	free(list->texts);
+	array_free_texts(list->texts, list->count);
 	*list = (struct container_list){ 0 };
 }

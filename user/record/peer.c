@@ -231,9 +231,7 @@ bool peers_has_room(struct peers *peers, const char *name)
 
 void peers_free(struct peers *peers)
 {
-	for (size_t i = 0; i < peers->name_count; i++)
-		free(peers->names[i]);
-	free(peers->names);
+	array_free_texts(peers->names, peers->name_count);
 	free(peers->ends);
 	free(peers->tasks);
 	index_free(&peers->index);

@@ -857,8 +857,7 @@ static void count_recorded_calls(struct counter *c)
 	}
 	c->a->stacks |= any;
 	/* Recursion counts calls several times. */
-	if (c->a->total_weight > c->a->all_samples)
-		c->a->total_weight = c->a->all_samples;
+	c->a->total_weight = MIN(c->a->total_weight, c->a->all_samples);
 	if (magnitude(c->a->total) > c->a->total_weight)
 		c->a->total = (c->a->total < 0 ? -1 : 1) * (int64_t)c->a->total_weight;
 }
@@ -1061,9 +1060,7 @@ void annotation_free(struct annotation *a)
 	profile_free(a->code_places);
 	source_lines_free(&a->lines);
 	source_files_free(&a->files);
-	for (size_t i = 0; i < a->value_count; i++)
-		free(a->titles[i]);
-	free(a->titles);
+	array_free_texts(a->titles, a->value_count);
 	free(a->values);
 	*a = (struct annotation){ 0 };
 }

@@ -228,7 +228,7 @@ static void add_profile(struct call_tree_builder *b, const struct profile *p, ui
 		if (s.depth)
 			s.location = p->frames + sample->first_frame +
 				     (b->o->inverted ? 0 : s.depth - 1);
-		s.labels = sample->labels < p->label_count ? sample->labels : p->label_count;
+		s.labels = MIN(sample->labels, p->label_count);
 		if (!b->o->function) {
 			s.roots = b->o->roots;
 		} else {
@@ -446,7 +446,7 @@ static void add_call(struct call_tree_builder *b, const struct profile *p, size_
 	int64_t cost;
 
 	if (b->t->counts_calls) {
-		cost = arc->count < INT64_MAX ? arc->count : INT64_MAX;
+		cost = MIN(arc->count, INT64_MAX);
 		b->t->samples[0] += magnitude(cost);
 	} else {
 		cost = p->arc_values[number * p->value_type_count + profile_value(p, b->o->value)];
@@ -695,9 +695,7 @@ out:
 
 void call_tree_free(struct call_tree *t)
 {
-	for (size_t i = 0; i < t->name_count; i++)
-		free(t->names[i]);
-	free(t->names);
+	array_free_texts(t->names, t->name_count);
 	free(t->nodes);
 	free(t->frames);
 	free(t->counts);

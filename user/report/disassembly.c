@@ -46,8 +46,8 @@ static void lower_limit(pid_t pid, int resource, rlim_t most)
 
 	if (prlimit(pid, resource, NULL, &l))
 		return;
-	l.rlim_max = l.rlim_max < most ? l.rlim_max : most;
-	l.rlim_cur = l.rlim_cur < most ? l.rlim_cur : most;
+	l.rlim_max = MIN(l.rlim_max, most);
+	l.rlim_cur = MIN(l.rlim_cur, most);
 	prlimit(pid, resource, &l, NULL);
 }
 

@@ -274,16 +274,14 @@ int states_print(const struct profile *p, const struct report_table_options *o, 
 	/* What one table does not need is for the other. */
 	if (!err && o->fits && o->limit)
 		rows = w.count < all / 2 ? all - w.count : all / 2;
-	if (rows > work.work.count)
-		rows = work.work.count;
+	rows = MIN(rows, work.work.count);
 	err = err ?: print_work(&work, o, rows, out);
 	if (err || !w.count)
 		goto out;
 	shown = o->limit ?: w.count;
 	if (o->fits && o->limit)
 		shown = all - rows;
-	if (shown > w.count)
-		shown = w.count;
+	shown = MIN(shown, w.count);
 	err = table_print(wait_columns, &w, shown, o->width, o->color, out);
 	for (size_t i = shown; i < w.count; i++)
 		add_i64(&rest, w.list[i]->counts->self);

@@ -293,7 +293,7 @@ static size_t bracket_depth(const char *name)
 		if (turn < 0 && depth-- == 0)
 			return 0;
 		depth += turn > 0;
-		deepest = depth > deepest ? depth : deepest;
+		deepest = MAX(depth, deepest);
 	}
 	return depth ? 0 : deepest;
 }
@@ -390,8 +390,7 @@ void text_shorten(char *visible, size_t columns)
 		return;
 	/* The contents of brackets first, from the innermost, as far as needed. */
 	level = bracket_depth(visible);
-	if (level > LEVELS_MAX)
-		level = LEVELS_MAX;
+	level = MIN(level, LEVELS_MAX);
 	while (level > 1 && fold_brackets(visible, level, dots, NULL) > columns)
 		level--;
 	if (level && fold_brackets(visible, level, dots, NULL) > columns)
@@ -410,7 +409,7 @@ int text_print_in(const char *raw, size_t most, FILE *out)
 	if (!visible)
 		return -ENOMEM;
 	if (most)
-		text_shorten(visible, most > 4 ? most : 4);
+		text_shorten(visible, MAX(most, 4));
 	columns = (int)text_columns(visible);
 	fputs(visible, out);
 	free(visible);

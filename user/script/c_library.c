@@ -60,7 +60,7 @@ static struct context_vector of_musl(const struct elf_file *file, GElf_Half mach
 				     const struct c_library_symbols *s)
 {
 	static const uint8_t load_thread[] = { 0x25, 0, 0, 0, 0 };
-	size_t size = s->get_address_size < CODE_BYTES ? s->get_address_size : CODE_BYTES;
+	size_t size = MIN(s->get_address_size, CODE_BYTES);
 	uint8_t code[CODE_BYTES + 8] = { 0 };
 	int64_t offset = 0;
 	int thread = -1;

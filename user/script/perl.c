@@ -74,7 +74,7 @@ static void perl_version(const struct elf_file *file, const struct language_symb
 				patch_found = patch;
 			}
 		/* A text may go on in what is read next. */
-		used = kept + size < 16 ? kept + size : 16;
+		used = MIN(kept + size, 16);
 		memmove(bytes, bytes + kept + size - used, used);
 		kept = used;
 	}

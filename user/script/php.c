@@ -136,8 +136,8 @@ static size_t put_string(const uint8_t *object, size_t size, char *text, size_t 
 		return used;
 	memcpy(&length, object + PHP_STRING_HASH + 8, sizeof(length));
 	size -= PHP_STRING_TEXT;
-	memcpy(bytes, object + PHP_STRING_TEXT, length < size ? length : size);
-	strcpy(bytes + (length < size ? length : size), length > size ? "..." : "");
+	memcpy(bytes, object + PHP_STRING_TEXT, MIN(length, size));
+	strcpy(bytes + MIN(length, size), length > size ? "..." : "");
 	return language_append(text, used, bytes, true);
 }
 

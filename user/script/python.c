@@ -124,8 +124,7 @@ static void trim_string(unsigned int version, uint8_t *object, unsigned short *s
 		return;
 	memset(object, 0, 16);
 	memset(object + 24, 0, 8);
-	if (s.at > *size)
-		s.at = *size;
+	s.at = MIN(s.at, *size);
 	memset(object + 36, 0, s.at - 36);
 	if (s.length < (*size - s.at) / s.kind)
 		*size = s.at + s.length * s.kind;

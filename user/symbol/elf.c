@@ -436,8 +436,8 @@ static void translate_addresses(struct batch *b, Elf *elf)
 	for (size_t i = 0; i < segment_count && segments[i].p_flags & PF_X; i++) {
 		uint64_t start = segments[i].p_vaddr, limit = start + segments[i].p_filesz;
 
-		text_start = start < text_start ? start : text_start;
-		text_limit = limit > text_limit ? limit : text_limit;
+		text_start = MIN(start, text_start);
+		text_limit = MAX(limit, text_limit);
 	}
 	if (text_start < text_limit) {
 		image->text_start = text_start;

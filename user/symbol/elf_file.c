@@ -43,8 +43,7 @@ size_t elf_source_read(const struct elf_source *source, void *to, size_t size, u
 
 	if (at >= source->size)
 		return 0;
-	if (size > source->size - at)
-		size = source->size - at;
+	size = MIN(size, source->size - at);
 	if (!read_budget_take(source->budget, size))
 		return 0;
 	if (source->memory) {
@@ -149,13 +148,13 @@ static int check_parts(Elf *elf, struct error *e)
 static bool read_notes(struct elf_file *f, const struct elf_header *h, uint8_t *room,
 		       uint64_t offset, uint64_t size, uint64_t align)
 {
-	size_t got = elf_source_read(&f->source, room, size < NOTE_MAX ? size : NOTE_MAX, offset);
+	size_t got = elf_source_read(&f->source, room, MIN(size, NOTE_MAX), offset);
 	size_t id_size;
 	const uint8_t *id = elf_find_build_id(h, room, got, align, &id_size);
 
 	if (!id)
 		return false;
-	f->build_id_size = id_size < PROFILE_BUILD_ID_MAX ? id_size : PROFILE_BUILD_ID_MAX;
+	f->build_id_size = MIN(id_size, PROFILE_BUILD_ID_MAX);
 	memcpy(f->build_id, id, f->build_id_size);
 	return true;
 }
@@ -196,8 +195,7 @@ static int load_part(struct elf_file *f, uint64_t offset, uint64_t size, struct 
 
 	if (offset >= f->source.size || !size)
 		return 0;
-	if (size > f->source.size - offset)
-		size = f->source.size - offset;
+	size = MIN(size, f->source.size - offset);
 	if (!read_budget_has_memory(f->source.budget, size))
 		return error_set(e, 0, "its headers are too large");
 	if (mprotect((char *)f->headers + start, offset + size - start, PROT_READ | PROT_WRITE))
@@ -232,7 +230,7 @@ static int load_headers(struct elf_file *f, const struct elf_header *h, const ui
 	    h->sections < f->source.size &&
 	    f->source.size - h->sections >= (h->names + 1) * entry) {
 		elf_section_read(h, (const uint8_t *)f->headers + names_at, entry, &offset, &size);
-		err = load_part(f, offset, size < NAMES_MAX ? size : NAMES_MAX, e);
+		err = load_part(f, offset, MIN(size, NAMES_MAX), e);
 	}
 	if (!err && mprotect(f->headers, head_size, PROT_READ | PROT_WRITE))
 		err = error_set(e, errno, "cannot make room for its headers");

@@ -201,8 +201,7 @@ struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key
 void file_cache_refuse(struct kept_file *file)
 {
 	file->refused_for_ns = file->refused_for_ns ? 2 * file->refused_for_ns : KEEP_NS;
-	if (file->refused_for_ns > REFUSED_NS_MAX)
-		file->refused_for_ns = REFUSED_NS_MAX;
+	file->refused_for_ns = MIN(file->refused_for_ns, REFUSED_NS_MAX);
 	file->refused_until_ns = now_ns() + file->refused_for_ns;
 	file->is_refused = true;
 }

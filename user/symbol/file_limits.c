@@ -53,7 +53,7 @@ struct user_spent {
 
 void file_limits_init(struct file_limits *l, uint64_t window_ns)
 {
-	l->total.ns = window_ns / WINDOW_PART > NS_LEAST ? window_ns / WINDOW_PART : NS_LEAST;
+	l->total.ns = MAX(window_ns / WINDOW_PART, NS_LEAST);
 	l->total.bytes = WINDOW_BYTES;
 }
 
@@ -76,12 +76,10 @@ static void limit(struct file_share *share, const struct file_share *total, unsi
 {
 	uint64_t ns = total->ns / part, bytes = total->bytes / part;
 
-	ns -= spent->ns < ns ? spent->ns : ns;
-	bytes -= spent->bytes < bytes ? spent->bytes : bytes;
-	if (ns < share->ns)
-		share->ns = ns;
-	if (bytes < share->bytes)
-		share->bytes = bytes;
+	ns -= MIN(spent->ns, ns);
+	bytes -= MIN(spent->bytes, bytes);
+	share->ns = MIN(share->ns, ns);
+	share->bytes = MIN(share->bytes, bytes);
 }
 
 void file_limits_begin(struct file_limits *l, uid_t user, struct read_budget *budget)

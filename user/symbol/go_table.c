@@ -270,8 +270,7 @@ static bool read_module(struct go_table *t, const uint64_t *parts, uint64_t addr
 	struct dwarf_cursor c;
 	size_t got;
 
-	if (size > MODULE_WORDS * t->pointer)
-		size = MODULE_WORDS * t->pointer;
+	size = MIN(size, MODULE_WORDS * t->pointer);
 	got = elf_source_read(&t->file->source, bytes, size, offset);
 	c = cursor_of(t, bytes, got);
 	for (size_t i = 0; i < got / t->pointer; i++)
@@ -471,9 +470,7 @@ void go_table_close(struct go_table *t)
 {
 	if (t->limit)
 		close_parts(t);
-	for (size_t i = 0; i < t->copy_count; i++)
-		free(t->copies[i]);
-	free(t->copies);
+	array_free_texts(t->copies, t->copy_count);
 	*t = (struct go_table){ 0 };
 }
 
@@ -835,7 +832,7 @@ int go_table_frames(struct go_table *t, go_frame_found *found, void *context)
 		frame.is_outermost = f.flags & FUNCTION_TOP;
 		for (p = open_program(t, f.stack, f.start); !err && next_step(&p);) {
 			frame.start = p.start;
-			frame.limit = p.limit < f.limit ? p.limit : f.limit;
+			frame.limit = MIN(p.limit, f.limit);
 			frame.size = p.value;
 			if (frame.start < frame.limit)
 				err = found(context, &frame);

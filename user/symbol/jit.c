@@ -52,15 +52,15 @@ static size_t read_bytes(struct jit_file *f, uint64_t offset, size_t wanted, con
 	bool has_all = f->size && f->offset + f->size == f->source.size;
 
 	if (offset < f->offset || there > f->size || (wanted > f->size - there && !has_all)) {
-		size_t size = wanted > f->fill ? wanted : f->fill;
+		size_t size = MAX(wanted, f->fill);
 
 		left = offset < f->limit ? f->limit - offset : 0;
 		f->offset = offset;
-		f->size = elf_source_read(&f->source, f->buffer, left < size ? left : size, offset);
+		f->size = elf_source_read(&f->source, f->buffer, MIN(left, size), offset);
 		there = 0;
 	}
 	*bytes = f->buffer + there;
-	return wanted < f->size - there ? wanted : f->size - there;
+	return MIN(wanted, f->size - there);
 }
 
 /*
@@ -104,8 +104,7 @@ static uint64_t find_entry(const struct jit_cover *c, size_t i)
 	uint64_t last = 0;
 
 	for (size_t node = i + c->count; node; node /= 2)
-		if (c->tree[node] > last)
-			last = c->tree[node];
+		last = MAX(last, c->tree[node]);
 	return last;
 }
 
@@ -180,7 +179,7 @@ static bool parse_map_line(struct text *line, uint64_t *start, uint64_t *size)
  */
 static size_t read_map_line(struct jit_file *f, uint64_t offset, struct text *line, bool *ends)
 {
-	size_t wanted = f->fill < JIT_WINDOW ? f->fill : JIT_WINDOW;
+	size_t wanted = MIN(f->fill, JIT_WINDOW);
 	const char *bytes;
 	size_t size = read_bytes(f, offset, wanted, &bytes);
 	const char *end = memchr(bytes, '\n', size);
@@ -477,7 +476,7 @@ static int begin_function(struct jit_file *f, uint64_t entry, struct function *f
 	end_function(function);
 	function->entry = entry;
 	if (at > entry - 1 && read_exactly(f, entry - 1, &lines, sizeof(lines))) {
-		size = lines.record.size < LINES_MAX ? lines.record.size : LINES_MAX;
+		size = MIN(lines.record.size, LINES_MAX);
 		function->at = entry - 1 + sizeof(lines);
 		function->limit = entry - 1 + size;
 		function->left = lines.count;
@@ -486,8 +485,7 @@ static int begin_function(struct jit_file *f, uint64_t entry, struct function *f
 	    record.size < sizeof(struct load))
 		return 0;
 	size = record.size - sizeof(struct load);
-	size = read_bytes(f, at + sizeof(struct load), size < JIT_WINDOW ? size : JIT_WINDOW,
-			  &text);
+	size = read_bytes(f, at + sizeof(struct load), MIN(size, JIT_WINDOW), &text);
 	function->name = strndup(text, size);
 	return function->name ? 0 : -ENOMEM;
 }

@@ -200,8 +200,7 @@ static int place_in_module(struct batch *b, size_t i, const char *module, uint32
 		err = profile_add_mapping(b->p, page, page + PAGE, page, image, mapping);
 	if (err)
 		return err;
-	if (b->p->mappings[*mapping].limit < page + PAGE)
-		b->p->mappings[*mapping].limit = page + PAGE;
+	b->p->mappings[*mapping].limit = MAX(b->p->mappings[*mapping].limit, page + PAGE);
 	return profile_place_location(b->p, b->addresses[i].location, *mapping);
 }
 

@@ -470,7 +470,7 @@ static int ask(struct parser *p, enum message_kind kind, const struct subject *s
 		err = child_send(p->child.fd, m, sizeof(*m), fds, fd < 0 ? 1 : 2);
 		err = err ?: wait_for_answer(p, s, m);
 		/* It may have been taken over: it has no more than that. */
-		p->users_bytes = m->users_bytes < MEMORY_MAX ? m->users_bytes : MEMORY_MAX;
+		p->users_bytes = MIN(m->users_bytes, MEMORY_MAX);
 		if (!err && !m->err)
 			err = pack_read(reply, fds[0], s->answer_max);
 		if (err == -ECANCELED)

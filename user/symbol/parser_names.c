@@ -310,7 +310,7 @@ static void pack_answer(struct pack *k, const struct batch *b, uint64_t count,
 	head.bits = image->bits;
 	head.build_id_size = image->build_id_size;
 	memcpy(head.build_id, image->build_id, image->build_id_size);
-	head.warning_count = p->warning_count < WARNINGS_MAX ? p->warning_count : WARNINGS_MAX;
+	head.warning_count = MIN(p->warning_count, WARNINGS_MAX);
 	head.was_read = b->was_read;
 	head.is_unread = b->is_unread;
 	pack_bytes(k, &head, sizeof(head));

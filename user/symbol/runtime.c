@@ -142,7 +142,7 @@ static uint64_t value_of(const struct runtimes *r, size_t sample)
 {
 	int64_t value = r->p->values[sample * r->p->value_type_count + r->value];
 
-	return value > 0 ? value : 0;
+	return MAX(value, 0);
 }
 
 /* Sets the runtimes of processes and images. of_image: the image's own, by image; all zero. */

@@ -52,7 +52,7 @@ struct dwarf_inflater {
 static size_t fill_input(struct dwarf_inflater *f)
 {
 	uint64_t left = f->packed.stored - f->in;
-	size_t want = left < sizeof(f->input) ? left : sizeof(f->input);
+	size_t want = MIN(left, sizeof(f->input));
 	size_t n = elf_source_read(&f->packed.source, f->input, want, f->packed.at + f->in);
 
 	f->in += n;
@@ -216,8 +216,7 @@ static void place(struct dwarf_section *s, uint64_t offset, uint64_t size)
 		return;
 	s->at = offset;
 	s->stored = s->source.size - s->at;
-	if (size < s->stored)
-		s->stored = size;
+	s->stored = MIN(s->stored, size);
 }
 
 /* Reads the header of a compressed section. Returns the header's size or -EINVAL. */
@@ -362,7 +361,7 @@ static void fill_window(struct dwarf_section *s, size_t size)
 	}
 	s->failed = dwarf_inflate_seek(s->inflater, offset) != 0;
 	while (!s->failed && (left = offset - s->inflater->out)) {
-		size_t skipped = left < sizeof(scratch) ? left : sizeof(scratch);
+		size_t skipped = MIN(left, sizeof(scratch));
 
 		s->filled += skipped;
 		s->failed = dwarf_inflate(s->inflater, scratch, skipped) < skipped;
@@ -390,8 +389,7 @@ static size_t choose_window(const struct dwarf_section *s, uint64_t offset, size
 		size = WINDOW_WIDE;
 		*from -= *from < size / 2 ? *from : size / 2;
 	}
-	if (size < offset - *from + want)
-		size = offset - *from + want;
+	size = MAX(size, offset - *from + want);
 	return size < s->size - *from ? size : s->size - *from;
 }
 
@@ -403,8 +401,7 @@ const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size
 
 	if (offset >= s->size)
 		return NULL;
-	if (want > s->size - offset)
-		want = s->size - offset;
+	want = MIN(want, s->size - offset);
 	if (offset < s->from || offset - s->from > s->held || offset - s->from + want > s->held) {
 		size = choose_window(s, offset, want, &from);
 		/* Keeps the bytes that the window has of what it will have. */
@@ -425,7 +422,7 @@ const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size
 	if (offset - s->from >= s->held)
 		return NULL;
 	size = s->held - (offset - s->from);
-	*got = size < want ? size : want;
+	*got = MIN(size, want);
 	return s->bytes + (offset - s->from);
 }
 

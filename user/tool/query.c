@@ -372,8 +372,7 @@ static int check_times(const struct tool_query *q, const struct archive_result *
 	unsigned int grain_s = 0;
 
 	for (size_t i = 0; i < result->host_count; i++)
-		if (result->hosts[i].untimed_s > grain_s)
-			grain_s = result->hosts[i].untimed_s;
+		grain_s = MAX(grain_s, result->hosts[i].untimed_s);
 	if (!q->step_ns || (q->step_ns >= grain_s * NS_PER_S && result->host_count == 1))
 		return 0;
 	if (result->host_count > 1) {
@@ -421,7 +420,7 @@ int query_read_interval(const char *path, const struct tool_query *q,
 	}
 	query.directory = directory;
 	query.since_ns = interval->asked.since_ns;
-	query.since_ns -= q->before_ns < query.since_ns ? q->before_ns : query.since_ns;
+	query.since_ns -= MIN(q->before_ns, query.since_ns);
 	query.until_ns = interval->asked.until_ns;
 	query.rest = interval->rest;
 	if (host) {
@@ -482,8 +481,7 @@ int query_check_times(const char *path, uint64_t timed, const struct profile *p,
 			add_u64(&waits_ns, magnitude(p->values[i * width + wall]));
 	untimed_ns = waits_ns;
 	for (size_t i = 0; i < p->waits.count; i++)
-		untimed_ns -= p->waits.waits[i].length_ns < untimed_ns ? p->waits.waits[i].length_ns
-								       : untimed_ns;
+		untimed_ns -= MIN(p->waits.waits[i].length_ns, untimed_ns);
 	/* Files hold them in units of 10 us. */
 	if (untimed_ns >= NS_PER_MS && untimed_ns / p->sample_count >= 10000)
 		tool_warn("%s: %.3f of %.3f s of waits have no time, and are missing", path,
@@ -527,10 +525,8 @@ static void choose_ticks(struct tick_choice *ticks, const struct time_interval *
 		return;
 	if (c->compared.rest)
 		ticks->keep = (struct time_interval){ 0, UINT64_MAX };
-	if (other->since_ns < ticks->keep.since_ns)
-		ticks->keep.since_ns = other->since_ns;
-	if (other->until_ns > ticks->keep.until_ns)
-		ticks->keep.until_ns = other->until_ns;
+	ticks->keep.since_ns = MIN(ticks->keep.since_ns, other->since_ns);
+	ticks->keep.until_ns = MAX(ticks->keep.until_ns, other->until_ns);
 }
 
 struct tick_choice *query_choose(struct query_choice *choice, const struct tool_query *q,

@@ -128,7 +128,7 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 		.image = o->view.rows.image,
 		.callers = o->callers,
 		.percent = o->view.percent < 0 ? TREE_PERCENT : o->view.percent,
-		.limit = o->view.limit < 0 ? 0 : o->view.limit,
+		.limit = MAX(o->view.limit, 0),
 		.value = o->view.rows.value,
 		.filtered = &o->filtered,
 	};

@@ -125,7 +125,7 @@ static bool has_static_library(const char *path)
 		size_t used = kept + size;
 
 		found = memmem(buffer, used, name, sizeof(name));
-		kept = used < sizeof(name) ? used : sizeof(name);
+		kept = MIN(used, sizeof(name));
 		memmove(buffer, buffer + used - kept, kept);
 	}
 	if (fd >= 0)

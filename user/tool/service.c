@@ -134,7 +134,7 @@ static int connect_to(struct service *s, const char *path, struct error *e)
 	memcpy(&ready, &reply, sizeof(ready));
 	ready.oldest = ready.oldest ?: RECORD_READY_VERSION;
 	ready.newest = ready.newest ?: RECORD_READY_VERSION;
-	s->version = ready.newest < RECORD_NEWEST ? ready.newest : RECORD_NEWEST;
+	s->version = MIN(ready.newest, RECORD_NEWEST);
 	if (s->version >= ready.oldest && s->version >= RECORD_OLDEST)
 		return 0;
 	error_set(e, 0,

@@ -49,7 +49,7 @@ void tool_progress(const char *format, ...)
 		/* What wraps could not be replaced. */
 		if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 			size.ws_col = 80;
-		text_shorten_line(visible, size.ws_col > 4 ? size.ws_col : 4);
+		text_shorten_line(visible, MAX(size.ws_col, 4));
 		fputs(visible, stderr);
 	}
 	free(visible);
@@ -550,8 +550,8 @@ struct report_table_options tool_table_options(const struct tool_view *view)
 {
 	struct report_table_options options = {
 		.rows = view->rows,
-		.limit = view->limit < 0 ? 0 : view->limit,
-		.percent = view->percent < 0 ? 0 : view->percent,
+		.limit = MAX(view->limit, 0),
+		.percent = MAX(view->percent, 0),
 		.cpu_time = view->cpu_time,
 	};
 	const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
@@ -570,10 +570,8 @@ struct report_table_options tool_table_options(const struct tool_view *view)
 	/* Room for the header, the line about the rest, the prompt and what is printed besides. */
 	other = view->last ? message_rows : 7;
 	options.limit = size.ws_row > other + 3 ? size.ws_row - other - 3 : 0;
-	if (options.limit < size.ws_row / 3U)
-		options.limit = size.ws_row / 3U;
-	if (options.limit < ROWS_LEAST)
-		options.limit = ROWS_LEAST;
+	options.limit = MAX(options.limit, size.ws_row / 3U);
+	options.limit = MAX(options.limit, ROWS_LEAST);
 	options.fits = size.ws_col >= HINT_WIDTH;
 	return options;
 }
@@ -585,7 +583,7 @@ static int print_timeline(const struct profile *p, const struct tool_view *view,
 	struct time_interval all = profile_recorded(p);
 	struct timeline_options o = {
 		.step_ns = view->step_ns,
-		.limit = view->limit < 0 ? 0 : view->limit,
+		.limit = MAX(view->limit, 0),
 		.width = table.width,
 		.color = table.color,
 	};

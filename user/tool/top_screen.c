@@ -403,7 +403,7 @@ static size_t room_for_rows(void)
 {
 	int room = LINES - header_lines() - 2;
 
-	return room > 0 ? room : 0;
+	return MAX(room, 0);
 }
 
 /* Sets the first line that is shown so that the one at the cursor is. */
@@ -469,7 +469,7 @@ static size_t pane_room(const struct pane *pane)
 {
 	int room = LINES - 1 - (has_cursor(pane) ? 2 : (int)pane->fixed);
 
-	return room > 0 ? room : 0;
+	return MAX(room, 0);
 }
 
 /* What is searched for in a tree: the pattern of its last zoom. */
@@ -1150,7 +1150,7 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, int first_key, s
 		.w = w,
 		.signals = signals,
 	};
-	uint64_t next = now_ns() + (delay_ns < FIRST_NS ? delay_ns : FIRST_NS);
+	uint64_t next = now_ns() + MIN(delay_ns, FIRST_NS);
 	int err = terminal_open(&s.terminal, e), key;
 
 	while (!err && !s.quit) {

@@ -15,8 +15,7 @@ int array_reserve(void *array, size_t *room, size_t need, size_t size)
 
 	if (need <= *room)
 		return 0;
-	if (wanted < need)
-		wanted = need;
+	wanted = MAX(wanted, need);
 	/* `array` points to some T *. C has no type for "any T **", so the pointer is copied. */
 	memcpy(&memory, array, sizeof(memory));
 	if (!memory) { /* pages of a large one that stay unused take no time */
@@ -31,6 +30,13 @@ int array_reserve(void *array, size_t *room, size_t need, size_t size)
 	memcpy(array, &memory, sizeof(memory));
 	*room = wanted;
 	return 0;
+}
+
+void array_free_texts(char **array, size_t count)
+{
+	for (size_t i = 0; array && i < count; i++)
+		free(array[i]);
+	free(array);
 }
 
 /* Bound: size. */

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "util/order.h"
+
 /*
  * Makes room for `need` elements of `size` bytes in *array, which has room for *room elements.
  * Grows by half, so that appending one by one takes linear time. New memory is zeroed.
@@ -20,6 +22,9 @@ int array_reserve(void *array, size_t *room, size_t need, size_t size);
 	(array_reserve(&(array), &(room), (count) + 1, sizeof(*(array))) \
 		 ? -ENOMEM                                               \
 		 : ((array)[(count)++] = (__VA_ARGS__), 0))
+
+/* Frees an array, which may be NULL, and the `count` texts in it. */
+void array_free_texts(char **array, size_t count);
 
 /*
  * Gives back most of what is reserved beyond `count` elements, if that is much: a moment needed it.

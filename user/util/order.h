@@ -2,6 +2,10 @@
 #ifndef PROFIL_UTIL_ORDER_H
 #define PROFIL_UTIL_ORDER_H
 
+/* The smaller and the larger of two numbers, which are evaluated twice. */
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
 /* Below 0, 0 or above 0, as a is less than b, equal or more: of numbers of one type. */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 

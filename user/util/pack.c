@@ -40,7 +40,7 @@ int pack_write(const struct pack *p, int fd)
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		done += n > 0 ? n : 0;
+		done += MAX(n, 0);
 	}
 	return 0;
 }
@@ -60,7 +60,7 @@ int pack_read(struct pack *p, int fd, size_t most)
 		n = pread(fd, p->bytes + p->size, status.st_size - p->size, p->size);
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		p->size += n > 0 ? n : 0;
+		p->size += MAX(n, 0);
 	}
 	return 0;
 }

@@ -29,8 +29,8 @@ static inline __attribute__((always_inline)) int radix_sort(void *array, size_t 
 		uint64_t key = number(from + i * size);
 
 		in_order = in_order && key >= last;
-		first = key < first ? key : first;
-		last = key > last ? key : last;
+		first = MIN(key, first);
+		last = MAX(key, last);
 	}
 	if (in_order)
 		return 0;

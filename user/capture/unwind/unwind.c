@@ -216,8 +216,7 @@ static void fill_time(struct unwind_time *time, uint64_t now_ns, uint64_t part, 
 	const int64_t most = TIME_NS / most_part;
 
 	time->left_ns += (now_ns - time->filled_ns) / part;
-	if (time->left_ns > most)
-		time->left_ns = most;
+	time->left_ns = MIN(time->left_ns, most);
 	time->filled_ns = now_ns;
 }
 
@@ -657,10 +656,8 @@ int unwind_forget_images(struct unwind *u, uint64_t begin_ns)
 		memset(state, 0, sizeof(*state));
 	}
 	free(in_use);
-	if (u->image_count > table->image_count)
-		u->image_count = table->image_count;
-	if (u->state_count > table->count)
-		u->state_count = table->count;
+	u->image_count = MIN(u->image_count, table->image_count);
+	u->state_count = MIN(u->state_count, table->count);
 	array_trim(&u->images, &u->image_room, u->image_count, sizeof(*u->images));
 	array_trim(&u->states, &u->state_room, u->state_count, sizeof(*u->states));
 	array_trim(&u->copies, &u->copy_room, u->copy_count, sizeof(*u->copies));
@@ -905,8 +902,7 @@ static int unwind_balance(struct unwind *u, uint64_t until_ns)
 						? state->file_bytes * READ_NS_PER_BYTE
 						: READ_NS_MAX;
 
-			if (cost < READ_NS_MIN)
-				cost = READ_NS_MIN;
+			cost = MAX(cost, READ_NS_MIN);
 			state->earned =
 				u->demands[number].ticks * u->tick_ns >= cost * EARNED_FACTOR;
 		}
@@ -1272,8 +1268,7 @@ static int publish(struct unwind *u, size_t number)
 		count += space_inherited(at);
 		at = at->parent;
 	}
-	if (count > UNWIND_PROCESS_MAPPINGS_MAX)
-		count = UNWIND_PROCESS_MAPPINGS_MAX;
+	count = MIN(count, UNWIND_PROCESS_MAPPINGS_MAX);
 	over = count * sizeof(struct unwind_mapping) > process_budget(u->processes);
 	if (ended || over || state->of != space)
 		err = unwind_withdraw(u, number);

@@ -109,8 +109,7 @@ int unwind_space_map(struct unwind_space *space, const struct unwind_mapping *ma
 
 		if (batch < BATCH_MIN)
 			return -ENOSPC;
-		if (batch > count)
-			batch = count;
+		batch = MIN(batch, count);
 		err = map(space, mappings, batch);
 		if (err)
 			return err;

@@ -358,20 +358,13 @@ void unwind_tables_free(struct unwind_tables *t)
 /* Adds a block to the free ones, joined with adjacent ones. */
 static int add_free(struct unwind_pool *pool, struct unwind_block block)
 {
-	size_t low = 0, high = pool->count;
 	struct unwind_block *all;
+	size_t low;
 
 	if (array_reserve(&pool->free, &pool->room, pool->count + 1, sizeof(*pool->free)))
 		return -ENOMEM;
 	all = pool->free;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (all[middle].first < block.first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	FIND_FIRST(low, 0, pool->count, all[low].first < block.first);
 	if (low < pool->count && block.first + block.size == all[low].first) {
 		all[low].first = block.first;
 		all[low].size += block.size;
@@ -635,8 +628,7 @@ static uint32_t find_context(struct unwind_tables *t, const struct context_image
 	    !has_context_values(t))
 		return 0;
 	t->contexts[number] = *context;
-	if (number > t->context_count)
-		t->context_count = number;
+	t->context_count = MAX(t->context_count, number);
 	return number;
 }
 

@@ -670,7 +670,7 @@ static int begin_association(struct reader *r, enum profile_arc_kind kind, struc
 		return input_line_error(r->in, r->e, "the count is not a number");
 	if (count < 0)
 		overlook(r, OVERSIGHT_NEGATIVE);
-	a->arc.count = count < 0 ? 0 : count;
+	a->arc.count = MAX(count, 0);
 	return 0;
 }
 
@@ -1398,8 +1398,7 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 			limit = UINT64_MAX;
 		if (!m->limit || start < m->start)
 			m->start = start;
-		if (limit > m->limit)
-			m->limit = limit;
+		m->limit = MAX(m->limit, limit);
 	}
 	table_free(&r->objects.table);
 	table_free(&r->files.table);

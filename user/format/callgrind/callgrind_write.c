@@ -8,6 +8,7 @@
 #include "profile/build_id.h"
 #include "profile/callgraph.h"
 #include "profile/pc_name.h"
+#include "util/array.h"
 #include "util/sum.h"
 #include "util/table.h"
 #include "util/utf8.h"
@@ -527,9 +528,7 @@ int callgrind_write(const struct profile *p, const struct format_options *option
 	callgraph_free(&w.g);
 	table_free(&w.objects);
 	table_free(&w.files);
-	for (size_t i = 0; w.event_names && i < p->value_type_count; i++)
-		free(w.event_names[i]);
-	free(w.event_names);
+	array_free_texts(w.event_names, p->value_type_count);
 	free(w.columns);
 	free(w.functions);
 	free(w.position_files);

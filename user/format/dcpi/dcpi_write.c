@@ -129,8 +129,8 @@ static void find_range(struct group *g, const struct profile *p)
 
 			if (m->image != g->image || !m->linked || m->start >= m->limit)
 				continue;
-			start = m->start < start ? m->start : start;
-			limit = m->limit > limit ? m->limit : limit;
+			start = MIN(m->start, start);
+			limit = MAX(m->limit, limit);
 			g->start = start;
 			g->size = limit - start;
 		}

@@ -595,7 +595,7 @@ static int firefox_write(const struct profile *p, const struct format_options *o
 	struct writer w = { .p = p, .out = out, .value = profile_value(p, options->value) };
 	int err = put_file(&w);
 
-	profile_pc_names_free(p, w.unnamed);
+	array_free_texts(w.unnamed, p->location_count);
 	free(w.first);
 	free(w.frames);
 	table_free(&w.functions);

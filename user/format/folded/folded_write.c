@@ -144,10 +144,8 @@ int folded_write(const struct profile *p, const struct format_options *options, 
 	}
 	if (!any && !err)
 		fputs(FOLDED_EMPTY, out);
-	for (size_t i = 0; w.functions && i < p->function_count; i++)
-		free(w.functions[i]);
-	free(w.functions);
-	profile_pc_names_free(p, w.unnamed);
+	array_free_texts(w.functions, p->function_count);
+	array_free_texts(w.unnamed, p->location_count);
 	index_free(&w.index);
 	free(w.lines);
 	free(w.texts);

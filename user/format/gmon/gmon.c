@@ -412,8 +412,7 @@ static int add_histogram(struct reader *r, const struct record *h)
 	if (!h->count)
 		return 0;
 	r->other_rates += h->rate != first->rate || is_seconds(h) != is_seconds(first);
-	if ((range + h->count / 2) / h->count > r->p->bucket)
-		r->p->bucket = (range + h->count / 2) / h->count;
+	r->p->bucket = MAX(r->p->bucket, (range + h->count / 2) / h->count);
 	for (uint64_t i = 0; i < h->bins_there; i++) {
 		uint64_t count = number_at(h->bins + i * h->bin_size, h->bin_size,
 					   r->survey.layout.big_endian);

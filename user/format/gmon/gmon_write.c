@@ -290,7 +290,7 @@ static void put_piece(const struct output *out, uint64_t start, uint64_t counts[
 		put_number(out, out->w->rate, 4);
 		fwrite(dimension, 1, sizeof(dimension), out->stream);
 		for (size_t i = 0; i < PIECE_BINS; i++) {
-			uint64_t part = counts[i] < UINT16_MAX ? counts[i] : UINT16_MAX;
+			uint64_t part = MIN(counts[i], UINT16_MAX);
 
 			put_number(out, part, GMON_BIN_SIZE);
 			counts[i] -= part;
@@ -330,7 +330,7 @@ static int write_file(FILE *stream, size_t number, int old, void *context, struc
 		uint32_t part;
 
 		for (uint64_t rest = arc->count; rest; rest -= part) {
-			part = rest < UINT32_MAX ? rest : UINT32_MAX;
+			part = MIN(rest, UINT32_MAX);
 			fputc(GMON_ARC, stream);
 			put_address(&out, arc->from);
 			put_address(&out, arc->to);

@@ -543,7 +543,7 @@ static int gperftools_read_symbols(struct input *in, struct profile *p, bool *sy
 		err = input_line_error(
 			in, e,
 			"\"%.*s\" where \"--- profile\" is expected: only CPU profiles are read",
-			(int)(line.end - line.at < 40 ? line.end - line.at : 40), line.at);
+			(int)MIN(line.end - line.at, 40), line.at);
 	free(s.lines);
 	return err;
 }
@@ -694,7 +694,7 @@ static int next_record(struct reader *r, struct record *record, bool *more)
 		record->depth = slot_at(r, r->slot);
 	}
 	record->size += multiply_saturating(record->depth, r->slot, SIZE_MAX - record->size);
-	err = input_need(r->in, record->size < INPUT_WINDOW ? record->size : INPUT_WINDOW, r->e);
+	err = input_need(r->in, MIN(record->size, INPUT_WINDOW), r->e);
 	if (!err && r->in->size < record->size) {
 		/* Without a trailer, the text after the records looks like a very deep stack. */
 		if (gperftools_maps_begin(r->in))
@@ -789,8 +789,7 @@ static int mapping_index_init(struct mapping_index *index, const struct profile 
 							    .mapping = i };
 	qsort(index->entries, index->count, sizeof(*index->entries), compare_start);
 	for (size_t i = 0; i < index->count; i++) {
-		if (limit < index->entries[i].limit)
-			limit = index->entries[i].limit;
+		limit = MAX(limit, index->entries[i].limit);
 		index->entries[i].limit_so_far = limit;
 	}
 	return 0;

@@ -175,8 +175,7 @@ static void put_record(const struct writer *w, const struct stack *s, uint64_t c
 	uint32_t depth = s->depth + leaf_copies;
 	uint64_t slots[2 + GPERFTOOLS_DEPTH_MAX];
 
-	if (depth > GPERFTOOLS_DEPTH_MAX)
-		depth = GPERFTOOLS_DEPTH_MAX;
+	depth = MIN(depth, GPERFTOOLS_DEPTH_MAX);
 	slots[0] = count;
 	slots[1] = depth;
 	for (uint32_t i = 0; i < depth; i++)
@@ -206,7 +205,7 @@ static void put_samples(struct writer *w)
 		for (uint64_t rest = s.count; rest; rest -= part) {
 			bool guard = w->guarded && second_pc(&s) == w->second;
 
-			part = rest < record_count_max(w) ? rest : record_count_max(w);
+			part = MIN(rest, record_count_max(w));
 			put_record(w, &s, part, guard);
 			w->guarded -= guard;
 		}

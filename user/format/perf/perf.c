@@ -614,8 +614,7 @@ static int read_record(struct perf_file *f, uint64_t at, const struct perf_event
 		f->attrs[attr].samples++;
 		if (time && (!f->first_ns || time < f->first_ns))
 			f->first_ns = time;
-		if (time > f->last_ns)
-			f->last_ns = time;
+		f->last_ns = MAX(f->last_ns, time);
 		return add_entry(f, at, time, attr);
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
@@ -1491,7 +1490,7 @@ static bool take_sample(const struct perf_event_attr *a, struct perf_bytes b, st
 		if (count && perf_skip(&b, count)) {
 			uint64_t used = perf_take_u64(&b);
 
-			s->stack.end = s->stack.at + (used < count ? used : count);
+			s->stack.end = s->stack.at + MIN(used, count);
 		}
 	}
 	perf_skip(&b, 8 * (!!(type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) +
@@ -1822,7 +1821,7 @@ static int add_account(struct reader *r)
 			add_u64(&lost, r->file.attrs[i].lost);
 			add_u64(&lost_samples, r->file.attrs[i].lost_samples);
 		}
-	lost = lost > lost_samples ? lost : lost_samples;
+	lost = MAX(lost, lost_samples);
 	t->known = true;
 	t->ticks = t->counted;
 	add_u64(&t->ticks, lost);
@@ -1866,7 +1865,7 @@ static int perf_read(struct input *in, struct profile *p, struct error *e)
 		read_err = read_entry(&r, &r.file.entries[i]);
 		if (read_err != -EINVAL && read_err != -E2BIG)
 			continue;
-		r.file.at = r.file.entries[i].at < in->size ? r.file.entries[i].at : in->size;
+		r.file.at = MIN(r.file.entries[i].at, in->size);
 		input_error(in, r.file.at, r.e, "%s",
 			    read_err == -EINVAL ? "a sample is truncated"
 						: "too many changes of mappings");

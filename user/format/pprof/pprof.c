@@ -1265,7 +1265,7 @@ static int read_waits(struct reader *r, const struct times_head *head, struct wa
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t value = p->values[i * p->value_type_count + limit];
 
-		left[i] = value > 0 ? value : 0;
+		left[i] = MAX(value, 0);
 	}
 	for (uint64_t i = 0; i < head->count && !err; i++) {
 		const uint8_t *at = numbers.at;

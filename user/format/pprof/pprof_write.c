@@ -555,8 +555,7 @@ static void write_waits(struct writer *w, const struct wait_list *list, enum ppr
 			continue;
 		waits[count] = (struct writer_wait){ since_ns / unit_ns, ns / unit_ns, from->sample,
 						     from->cpu + 1 };
-		if (waits[count].since + waits[count].length > last)
-			last = waits[count].since + waits[count].length;
+		last = MAX(last, waits[count].since + waits[count].length);
 		count++;
 	}
 	if (w->err || !count)
@@ -813,9 +812,7 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 	}
 	free(w->buffer);
 	table_free(&w->strings);
-	for (size_t i = 0; i < w->owned_count; i++)
-		free(w->owned[i]);
-	free(w->owned);
+	array_free_texts(w->owned, w->owned_count);
 	free(w->image_extras);
 	free(w->mapping_ids);
 	free(w->location_used);

@@ -214,7 +214,7 @@ static int speedscope_write(const struct profile *p, const struct format_options
 	struct writer w = { .p = p, .out = out, .value = profile_value(p, options->value) };
 	int err = print_file(&w);
 
-	profile_pc_names_free(p, w.unnamed);
+	array_free_texts(w.unnamed, p->location_count);
 	free(w.frames);
 	free(w.first);
 	free(w.numbers);

@@ -209,8 +209,7 @@ static void widen_part(struct part *part, uint32_t number)
 		return;
 	if (!part->first || number < part->first)
 		part->first = number;
-	if (number > part->last)
-		part->last = number;
+	part->last = MAX(part->last, number);
 }
 
 /* The line where the function starts, if that is in this file; else 0. */
@@ -287,13 +286,12 @@ static int annotate_source(struct annotation *a, const struct report_listing_opt
 		find_range(&part);
 		line_count = part.file->line_count;
 		number = part.first ?: 1;
-		limit = (part.last < line_count ? part.last : line_count) + 1;
+		limit = MIN(part.last, line_count) + 1;
 		for (size_t i = from; i < to && !err; i++) {
 			uint64_t next = lines[i].number;
 
 			if (next && !lines[i].inlined) {
-				err = add_gap(&l, &part, i, number, next < limit ? next : limit,
-					      o->all);
+				err = add_gap(&l, &part, i, number, MIN(next, limit), o->all);
 				number = next + 1;
 			}
 			err = err ?: add_counted(&l, &part, i);

@@ -69,8 +69,7 @@ int code_loops_draw(struct code_loops *l, const struct disassembly *d)
 			l->marks[j][place] = '|';
 		l->marks[loop->head][place] = '/';
 		l->marks[loop->last][place] = loop->head == loop->last ? '<' : '\\';
-		if (l->depth < CODE_LOOPS_MAX - place)
-			l->depth = CODE_LOOPS_MAX - place;
+		l->depth = MAX(l->depth, CODE_LOOPS_MAX - place);
 	}
 	for (size_t i = 0; i < d->count; i++)
 		memmove(l->marks[i], l->marks[i] + CODE_LOOPS_MAX - l->depth, l->depth + 1);

@@ -268,7 +268,7 @@ static void add_number(struct printer *p, enum number n)
 	size_t width = text_columns(title_of(p, n));
 
 	for (size_t i = 1; n == CALLS && i < t->count; i++)
-		most = t->calls[i] > most ? t->calls[i] : most;
+		most = MAX(t->calls[i], most);
 	if (n == CALLS)
 		snprintf(text, sizeof(text), "%" PRIu64, most);
 	else if (n == SAMPLES)
@@ -280,8 +280,7 @@ static void add_number(struct printer *p, enum number n)
 		if (strlen(other) > strlen(text))
 			strcpy(text, other);
 	}
-	if (width < strlen(text))
-		width = strlen(text);
+	width = MAX(width, strlen(text));
 	p->widths[p->number_count] = (int)width;
 	p->numbers[p->number_count++] = n;
 }
@@ -391,7 +390,7 @@ static int print_name(const struct printer *p, uint32_t node, size_t room)
 	const char *image = f->named && f->image[0] ? text_basename(f->image) : NULL;
 	const char *mark = f->inlined ? inlined_mark : "";
 	uint32_t parent = t->nodes[node].parent;
-	size_t image_most = room / 3 > IMAGE_MIN ? room / 3 : IMAGE_MIN;
+	size_t image_most = MAX(room / 3, IMAGE_MIN);
 	size_t image_columns, after = strlen(mark);
 
 	if (parent != CALL_TREE_NONE && t->nodes[parent].frame != CALL_TREE_NONE && image &&

@@ -75,15 +75,14 @@ static struct change *changes_append(struct changes *c, size_t *room, uint32_t s
 static int append(struct replaced_list *l, uint64_t last_old_ns, uint64_t first_new_ns,
 		  const struct changes_build *old, const struct changes_build *new)
 {
-	return array_add(
-		l->list, l->count, l->room,
-		(struct replaced){
-			.begin_ns = last_old_ns < first_new_ns ? last_old_ns : first_new_ns,
-			.end_ns = last_old_ns < first_new_ns ? first_new_ns : last_old_ns,
-			.old = old,
-			.rolling = last_old_ns > first_new_ns,
-			.new = new,
-		});
+	return array_add(l->list, l->count, l->room,
+			 (struct replaced){
+				 .begin_ns = MIN(last_old_ns, first_new_ns),
+				 .end_ns = MAX(last_old_ns, first_new_ns),
+				 .old = old,
+				 .rolling = last_old_ns > first_new_ns,
+				 .new = new,
+			 });
 }
 
 /* By image, and then in the order of time. */
@@ -146,10 +145,8 @@ static int find_restarts(struct changes_service *s, struct replaced_list *l)
 			continue;
 		if (last_ns && p->first_ns >= last_start_ns)
 			err = append(l, last_ns, p->first_ns, NULL, NULL);
-		if (p->last_start_ns > last_start_ns)
-			last_start_ns = p->last_start_ns;
-		if (p->last_ns > last_ns)
-			last_ns = p->last_ns;
+		last_start_ns = MAX(last_start_ns, p->last_start_ns);
+		last_ns = MAX(last_ns, p->last_ns);
 	}
 	return err;
 }
@@ -765,10 +762,8 @@ static int join_processes(const struct window *w, struct changes_service *s)
 			if (!changes_lasts(&p))
 				continue;
 			if (joined && p.first_ns < joined->last_start_ns) {
-				if (p.last_start_ns > joined->last_start_ns)
-					joined->last_start_ns = p.last_start_ns;
-				if (p.last_ns > joined->last_ns)
-					joined->last_ns = p.last_ns;
+				joined->last_start_ns = MAX(joined->last_start_ns, p.last_start_ns);
+				joined->last_ns = MAX(joined->last_ns, p.last_ns);
 				continue;
 			}
 			p.pid = 0;
@@ -1639,8 +1634,7 @@ enum change_outcome changes_outcome(const struct changes *c)
 	enum change_outcome worst = c->count ? CHANGE_TOO_EARLY : CHANGE_NONE;
 
 	for (size_t i = 0; i < c->count; i++)
-		if (c->changes[i].outcome > worst)
-			worst = c->changes[i].outcome;
+		worst = MAX(worst, c->changes[i].outcome);
 	return worst;
 }
 

@@ -212,7 +212,7 @@ static void divide(struct judge *j, struct change *change, enum change_side numb
 	*span = (struct change_span){ 0 };
 	if (count < LEAST_PARTS)
 		return;
-	side->count = count < MOST_PARTS ? count : MOST_PARTS;
+	side->count = MIN(count, MOST_PARTS);
 	each = count / side->count + (count % side->count > 0);
 	side->count = (count + each - 1) / each;
 	for (size_t i = 0; i < s->cell_count; i++) {
@@ -616,8 +616,7 @@ static void set_spans(struct changes *c, size_t number)
 		}
 	if (change->begin_ns > SIDE_NS && since_ns < change->begin_ns - SIDE_NS)
 		since_ns = change->begin_ns - SIDE_NS;
-	if (until_ns > change->end_ns + SIDE_NS)
-		until_ns = change->end_ns + SIDE_NS;
+	until_ns = MIN(until_ns, change->end_ns + SIDE_NS);
 	change->spans[BEFORE] =
 		(struct change_span){ .since_ns = since_ns, .until_ns = change->begin_ns };
 	change->spans[AFTER] =
@@ -728,15 +727,15 @@ static double requests_of(const struct changes_metric *m, const struct changes_b
 	FIND_FIRST(low, 0, m->count, m->list[low].since_ns < first_ns);
 	for (; low < m->count && m->list[low].since_ns < b->limit_ns; low++) {
 		const struct changes_increase *i = &m->list[low];
-		uint64_t since_ns = i->since_ns > b->start_ns ? i->since_ns : b->start_ns;
-		uint64_t until_ns = i->until_ns < b->limit_ns ? i->until_ns : b->limit_ns;
+		uint64_t since_ns = MAX(i->since_ns, b->start_ns);
+		uint64_t until_ns = MIN(i->until_ns, b->limit_ns);
 
 		if (until_ns <= since_ns)
 			continue;
 		count += i->count * (double)(until_ns - since_ns) /
 			 (double)(i->until_ns - i->since_ns);
 		if (until_ns > end_ns) {
-			covered_ns += until_ns - (since_ns > end_ns ? since_ns : end_ns);
+			covered_ns += until_ns - MAX(since_ns, end_ns);
 			end_ns = until_ns;
 		}
 	}
@@ -1259,8 +1258,7 @@ int changes_judge(struct changes *c, const struct changes_options *o, size_t fir
 	int err = 0;
 
 	for (size_t i = 0; i < c->data->service_count; i++)
-		if (c->data->services[i].count > most)
-			most = c->data->services[i].count;
+		most = MAX(most, c->data->services[i].count);
 	j.parts = calloc(CHANGE_SIDES * c->data->block_count + 1, sizeof(*j.parts));
 	j.measured = calloc(count * CHANGE_MEASURES + 1, sizeof(*j.measured));
 	j.scale_errors = calloc(count + 1, sizeof(*j.scale_errors));

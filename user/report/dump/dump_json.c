@@ -7,6 +7,7 @@
 #include "report/json_writer.h"
 #include "report/dump/dump.h"
 #include "report/totals.h"
+#include "util/array.h"
 
 /* There can be millions of stacks, so names and labels become JSON text once. */
 struct json_dump {
@@ -15,13 +16,6 @@ struct json_dump {
 	char **names;  /* of each function */
 	char **labels; /* of each labels, an object; NULL: they are empty */
 };
-
-static void free_texts(char **texts, size_t count)
-{
-	for (size_t i = 0; texts && i < count; i++)
-		free(texts[i]);
-	free(texts);
-}
 
 /* Writes a list for each pc: the functions inlined there, then the one that contains it. */
 static void write_functions(struct json_dump *d, const uint32_t *frames, uint32_t depth)
@@ -316,7 +310,7 @@ int report_dump_json(const struct profile *p, FILE *out)
 		write_profile(&d);
 		err = json_end(&d.w);
 	}
-	free_texts(d.names, p->function_count);
-	free_texts(d.labels, p->label_count);
+	array_free_texts(d.names, p->function_count);
+	array_free_texts(d.labels, p->label_count);
 	return err;
 }

@@ -342,8 +342,7 @@ static int print_picture(struct picture *p)
 	int err;
 
 	for (uint32_t node = 0; node != CALL_TREE_NONE; node = next_node(p, node))
-		if (p->tree.nodes[node].depth > p->deepest)
-			p->deepest = p->tree.nodes[node].depth;
+		p->deepest = MAX(p->deepest, p->tree.nodes[node].depth);
 	for (size_t i = 0; i < NOTES; i++)
 		lines += *p->notes[i] != '\0';
 	p->top = 2 * MARGIN + lines * LINE;

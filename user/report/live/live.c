@@ -319,8 +319,8 @@ static int keep_time(struct live *l, const struct time_interval *interval)
 		const struct timed_wait *wait = &p->waits.waits[i];
 		uint64_t since = wait->since_ns, until = since + wait->length_ns;
 
-		since = since > interval->since_ns ? since : interval->since_ns;
-		until = until < interval->until_ns ? until : interval->until_ns;
+		since = MAX(since, interval->since_ns);
+		until = MIN(until, interval->until_ns);
 		if (since < until)
 			add_u64(&parts[wait->sample].waited_ns, until - since);
 	}

@@ -212,7 +212,7 @@ static void live_row_columns(struct columns *c, const void *view, size_t number)
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out)
 {
 	size_t left = o->first < l->shown_count ? l->shown_count - o->first : 0;
-	size_t count = o->count < left ? o->count : left;
+	size_t count = MIN(o->count, left);
 	const struct live_rows rows = { l, o->first };
 	uint64_t rest = 0;
 	int err = table_print(live_row_columns, &rows, count, o->width, o->color | TABLE_LIVE, out);
@@ -305,7 +305,7 @@ __attribute__((format(printf, 3, 4))) static int print_shortened(unsigned int wi
 	if (size < 0)
 		return -ENOMEM;
 	if (width)
-		text_shorten_line(line, width > 4 ? width : 4);
+		text_shorten_line(line, MAX(width, 4));
 	fprintf(out, "%s\n", line);
 	free(line);
 	return 0;
@@ -373,7 +373,7 @@ int live_states(const struct live *l, const struct row_view *view, unsigned int 
 			view->plural, (double)l->wall_ns / 1e9);
 		err = err ?: print_sum(l, &s, width, out);
 	}
-	shown = s.count < count ? s.count : count;
+	shown = MIN(s.count, count);
 	err = err
 		      ?: table_print(states_columns, &s, shown, width,
 				     color | (width ? TABLE_LIVE : 0), out);
@@ -426,10 +426,8 @@ static struct time_interval slot_of(const struct live_time *t, size_t number)
 	};
 
 	slot.until_ns = slot.since_ns + t->step_ns;
-	if (slot.since_ns < t->all.since_ns)
-		slot.since_ns = t->all.since_ns;
-	if (slot.until_ns > t->all.until_ns)
-		slot.until_ns = t->all.until_ns;
+	slot.since_ns = MAX(slot.since_ns, t->all.since_ns);
+	slot.until_ns = MIN(slot.until_ns, t->all.until_ns);
 	return slot;
 }
 
@@ -467,11 +465,11 @@ int live_time_print(const struct live_time *t, const struct live *l, size_t firs
 	free(title);
 	if (!visible)
 		return -ENOMEM;
-	text_shorten_line(visible, width > 4 ? width : 4);
+	text_shorten_line(visible, MAX(width, 4));
 	fprintf(out, "%s\n", visible);
 	free(visible);
 	for (size_t i = 0; i < t->count; i++)
-		most = cpus_of(t, l, i) > most ? cpus_of(t, l, i) : most;
+		most = MAX(cpus_of(t, l, i), most);
 	fprintf(out, "%7s  %7s  time\n", "samples", "CPUs");
 	for (size_t i = first; i < t->count && i - first < count; i++) {
 		char buffer[TABLE_CELL_SIZE];

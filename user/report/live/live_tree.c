@@ -437,8 +437,7 @@ static int print_node(const struct live_tree *t, const struct live *l, uint32_t 
 		image = NULL;
 	width = width > used + 4 ? width - used : 4;
 	image_room = image ? text_columns(image) : 0;
-	if (image_room > width / 3)
-		image_room = width / 3;
+	image_room = MIN(image_room, width / 3);
 	if (image_room < 4 || width < 20)
 		image_room = 0;
 	if (node_matches(t, node))

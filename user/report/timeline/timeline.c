@@ -84,18 +84,18 @@ static int add_waits(struct timeline *t)
 		enum thread_state state =
 			profile_sample_state(p, &p->samples[wait->sample], &reason, &size);
 
-		since_ns = since_ns > begin_ns ? since_ns : begin_ns;
-		until_ns = until_ns < end_ns ? until_ns : end_ns;
+		since_ns = MAX(since_ns, begin_ns);
+		until_ns = MIN(until_ns, end_ns);
 		if (since_ns >= until_ns)
 			continue;
 		first = (since_ns - begin_ns) / step_ns;
 		last = (until_ns - 1 - begin_ns) / step_ns;
 		for (uint64_t k = first; k <= last; k += last > first ? last - first : 1) {
 			struct slot *slot = &t->slots[k];
-			uint64_t from = since_ns > slot->start_ns ? since_ns : slot->start_ns;
+			uint64_t from = MAX(since_ns, slot->start_ns);
 			uint64_t to = slot->start_ns + step_ns;
 
-			to = to < until_ns ? to : until_ns;
+			to = MIN(to, until_ns);
 			add_u64(&slot->waits_ns[state], to - from);
 		}
 		if (last > first) {
@@ -147,7 +147,7 @@ static int make_slots(struct timeline *t)
 		while (since_ns < until_ns) {
 			struct slot *slot = &t->slots[since_ns / o->step_ns - first];
 			uint64_t limit_ns = slot->start_ns + o->step_ns;
-			uint64_t part_ns = (until_ns < limit_ns ? until_ns : limit_ns) - since_ns;
+			uint64_t part_ns = MIN(until_ns, limit_ns) - since_ns;
 
 			slot->recorded_ns += part_ns;
 			since_ns += part_ns;

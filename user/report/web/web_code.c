@@ -189,8 +189,7 @@ static int show_function(struct web_code *c, struct web_function *f)
 			continue;
 		if (!first || line.number < first)
 			first = line.number;
-		if (line.number > last)
-			last = line.number;
+		last = MAX(last, line.number);
 	}
 	if (first && last - first <= WHOLE_SOURCE)
 		err = show_lines(c, a, own, first > 2 ? first - 2 : 1, last + 1);
@@ -425,7 +424,7 @@ static int print_function(struct printer *r, uint32_t number)
 	const struct annotation *a = &f->a;
 	struct web_writer *w = r->w;
 	size_t count = f->has_code ? a->code.count : 0, line_count = 0;
-	size_t room = (count > r->p->location_count ? count : r->p->location_count) + 1;
+	size_t room = MAX(count, r->p->location_count) + 1;
 	uint32_t *lines = calloc(room, sizeof(*lines)), *line_of = calloc(room, sizeof(*line_of));
 	uint32_t before = 0;
 	int err = lines && line_of ? 0 : -ENOMEM;

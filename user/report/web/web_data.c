@@ -171,8 +171,7 @@ static int order_samples(struct builder *b, uint32_t *paths)
 	int err = -ENOMEM;
 
 	for (size_t side = 0; side < b->side_count; side++)
-		if (b->sides[side]->sample_count > most)
-			most = b->sides[side]->sample_count;
+		most = MAX(most, b->sides[side]->sample_count);
 	ranked = calloc(most + 1, sizeof(*ranked));
 	if (!first || !children || !by_frame || !ends || !renamed || !stack || !nodes || !ranked)
 		goto out;
@@ -614,8 +613,7 @@ static int print_ticks(struct builder *b, const struct time_interval *recorded, 
 				at++;
 			else
 				windowed = false;
-			if (time_ns < recorded->since_ns)
-				time_ns = recorded->since_ns;
+			time_ns = MAX(time_ns, recorded->since_ns);
 			next = (time_ns - recorded->since_ns) / slot_ns;
 			if (own && next <= slot) {
 				counts[2 * (entries - 1) + 1] += number;

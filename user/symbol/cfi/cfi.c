@@ -284,8 +284,7 @@ static bool clip_to_code(struct cfi_frames *f, struct cfi_fde *fde)
 		if (fde->start < code->start || fde->start >= code->limit)
 			continue;
 		f->last_code = code - f->code;
-		if (fde->limit > code->limit)
-			fde->limit = code->limit;
+		fde->limit = MIN(fde->limit, code->limit);
 		return true;
 	}
 	return false;
@@ -452,8 +451,8 @@ static int find_code(struct cfi_frames *f, Elf *elf, struct error *e)
 			continue;
 		code->start = segment.p_vaddr;
 		f->code_count++;
-		start = code->start < start ? code->start : start;
-		limit = code->limit > limit ? code->limit : limit;
+		start = MIN(code->start, start);
+		limit = MAX(code->limit, limit);
 	}
 	if (limit > start && limit - start > SPAN_MAX)
 		return error_set(e, 0, "its code spans more than %" PRIu64 " GiB", SPAN_MAX >> 30);
@@ -691,17 +690,17 @@ static int find_gaps(struct analysis *a, Elf *elf, const struct cfi_frames *f)
 	for (size_t i = 0; i < a->range_count && !err; i++) {
 		const struct range *r = &a->ranges[i];
 
-		end = end > r->start ? end : r->start;
+		end = MAX(end, r->start);
 		for (; fde < f->fde_count && f->fdes[fde].start < r->limit && !err; fde++) {
 			start = f->fdes[fde].start;
 			limit = f->fdes[fde].limit;
 			if (start > end)
 				err = add_code_gap(a, r, end, start);
-			end = limit > end ? limit : end;
+			end = MAX(limit, end);
 		}
 		if (end < r->limit && !err)
 			err = add_code_gap(a, r, end, r->limit);
-		end = r->limit > end ? r->limit : end; /* malicious sections overlap */
+		end = MAX(r->limit, end); /* malicious sections overlap */
 	}
 	return err;
 }
@@ -907,8 +906,7 @@ static int follow(struct analysis *a, uint64_t address)
 	}
 	next = address + i.size;
 	target = address + i.target;
-	if (a->touched < next - a->start)
-		a->touched = next - a->start;
+	a->touched = MAX(a->touched, next - a->start);
 	if (i.flow == X86_RETURN) {
 		a->is_odd = a->is_odd || !is_at_start(&s);
 		a->is_proven = true;
@@ -1771,8 +1769,7 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 		return 0;
 	if (fde->start > b->end)
 		err = add_gap(b, fde->start);
-	if (fde->start > b->end)
-		b->end = fde->start;
+	b->end = MAX(b->end, fde->start);
 	start_run(b, &b->frames->cies[fde->cie], &b->initial[fde->cie]);
 	b->switching = -1;
 	for (size_t i = 0; i < SWITCH_COUNT && b->switching < 0; i++)
@@ -1788,7 +1785,7 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 			break;
 		}
 		if (r->location > location)
-			err = add_state(b, r->location < fde->limit ? r->location : fde->limit);
+			err = add_state(b, MIN(r->location, fde->limit));
 	}
 	return err ?: add_state(b, fde->limit);
 }
@@ -1984,8 +1981,7 @@ int cfi_read(int fd, const char *path, const struct context_wishes *wishes,
 	language_find(&file, &rows->language);
 	context_find(&file, path, wishes, &rows->context);
 	rows->build_id_size = file.build_id_size;
-	if (rows->build_id_size > sizeof(rows->build_id))
-		rows->build_id_size = sizeof(rows->build_id);
+	rows->build_id_size = MIN(rows->build_id_size, sizeof(rows->build_id));
 	memcpy(rows->build_id, file.build_id, rows->build_id_size);
 	elf_file_close(&file);
 	if (err)
@@ -2015,7 +2011,7 @@ int cfi_functions_read(struct cfi_functions *functions, const struct elf_file *f
 
 		if (fde->limit <= end)
 			continue;
-		functions->all[functions->count].start = fde->start > end ? fde->start : end;
+		functions->all[functions->count].start = MAX(fde->start, end);
 		functions->all[functions->count++].limit = fde->limit;
 		end = fde->limit;
 	}

@@ -176,7 +176,7 @@ uint32_t copied_stacks_walk(struct copied_stacks *c, uint64_t mask, const uint8_
 			return 0;
 	}
 	copy->begin = copy->registers[UNWIND_SP_NUMBER];
-	copy->size = size < UNWIND_COPY_BYTES ? size : UNWIND_COPY_BYTES;
+	copy->size = MIN(size, UNWIND_COPY_BYTES);
 	memcpy(copy->bytes, bytes, copy->size);
 	if (unwind_copy_walk(copy, &c->tables, &c->space, NULL, &found))
 		return 0;

@@ -1691,7 +1691,7 @@ static int set_all_lines(struct work *w)
 
 		for (uint32_t n = w->places[i].inner; n != NONE; n = w->frames[n].outer)
 			count++;
-		most = count > most ? count : most;
+		most = MAX(count, most);
 	}
 	lines = calloc(most, sizeof(*lines));
 	if (!lines)
@@ -1743,7 +1743,7 @@ int dwarf_resolve(struct batch *b, const struct elf_file *elf, int root, const c
 	int err = 0;
 
 	w.room = memory_available() / SHARE;
-	w.room = w.room > ROOM_LEAST ? w.room : ROOM_LEAST;
+	w.room = MAX(w.room, ROOM_LEAST);
 	w.file.room = &w.room;
 	w.names.p = b->p;
 	w.places = calloc(b->count + 1, sizeof(*w.places));

@@ -436,8 +436,7 @@ int dwarf_die_read(const struct dwarf_unit *unit, uint64_t offset, enum dwarf_wa
 		return -EINVAL;
 	for (size_t want = ENTRY_USUAL; want <= ENTRY_MAX; want *= 128) {
 		uint64_t left = unit->limit - offset;
-		struct dwarf_cursor c =
-			dwarf_section_cursor(info, offset, want < left ? want : left);
+		struct dwarf_cursor c = dwarf_section_cursor(info, offset, MIN(want, left));
 
 		die->offset = offset;
 		if (!c.at)

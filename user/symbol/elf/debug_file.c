@@ -165,8 +165,7 @@ static size_t unpack_xz(lzma_stream *xz, struct read_budget *budget, uint8_t **m
 			return 0;
 		xz->next_out = *memory + xz->total_out;
 		xz->avail_out = room - xz->total_out;
-		if (xz->avail_out > UNPACKED_STEP)
-			xz->avail_out = UNPACKED_STEP;
+		xz->avail_out = MIN(xz->avail_out, UNPACKED_STEP);
 		result = lzma_code(xz, LZMA_FINISH);
 	}
 	return result == LZMA_STREAM_END ? xz->total_out : 0;

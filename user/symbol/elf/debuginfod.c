@@ -244,9 +244,9 @@ bool debuginfod_find(struct batch *b, struct elf_file *debug)
 		return false;
 	d->late = !d->left_ns;
 	if (!d->late)
-		fd = download_file(d, b, image, d->left_ns < FILE_NS ? d->left_ns : FILE_NS);
+		fd = download_file(d, b, image, MIN(d->left_ns, FILE_NS));
 	took = now_ns() - start;
-	d->left_ns -= took < d->left_ns ? took : d->left_ns;
+	d->left_ns -= MIN(took, d->left_ns);
 	d->failed = fd < 0 ? b->image : PROFILE_NONE;
 	if (fd < 0 && d->late)
 		error_set(&b->why, 0, "stripped; debuginfod did not send its symbols in time");
