@@ -111,7 +111,10 @@ enum context_vector_shift {
 struct context_image {
 	unsigned int count;
 	struct context_vector vector;
-	/* So many of its first variables do not change any more once the last one has a value. */
+	/*
+	 * So many of its first variables do not change any more once the last one has a value. One
+	 * of the image follows that is a CONTEXT_POINTER.
+	 */
 	unsigned char fixed;
 	unsigned char unused;
 	struct context_variable variables[CONTEXT_VARIABLES];

@@ -49,8 +49,8 @@ static __always_inline struct context_value *context_value_at(__u32 number)
 }
 
 /*
- * Written by user space at any time: the bank of `context_values` to which values are added. The
- * numbers of the other bank's are of the last window.
+ * Written by user space at any time: its last bits are the bank of `context_values` to which values
+ * are added. The numbers of the other bank's are of the last window.
  */
 volatile __u32 context_bank SEC(".data.banks");
 const volatile __u32 context_banks = 1; /* how many there are */
@@ -121,12 +121,17 @@ __noinline int is_context_at(struct context_scratch *c, __u32 number)
 	return 1;
 }
 
-/* The number of the value's entry; `image`, which has the variables: there is no room for it. */
+/*
+ * The number of the value's entry; `image`, which has the variables: there is no room for it. What
+ * is remembered is not compared: a process that has two values with one hash harms its own labels.
+ */
 __noinline int find_context(struct context_scratch *c, __u64 process, __u32 image)
 {
-	__u32 first = context_bank_first(context_bank & (context_banks - 1), context_banks), count;
+	__u32 bank = context_bank, count;
+	__u32 first = context_bank_first(bank & (context_banks - 1), context_banks);
+	struct context_found *found;
 	struct stack_block *blocks;
-	__u64 hash = 0;
+	__u64 hash = 0, index;
 
 	if (!c)
 		return 0;
@@ -136,6 +141,11 @@ __noinline int find_context(struct context_scratch *c, __u64 process, __u32 imag
 		if (i * STACK_BLOCK_WORDS < count)
 			hash = hash_block(&blocks[i], count - i * STACK_BLOCK_WORDS, hash);
 	hash = (hash & ~(__u64)CONTEXT_HASH_CUT) | c->cut | CONTEXT_HASH_USED;
+	index = (hash >> 32) ^ sample_id_tgid(process);
+	barrier_var(index); /* as in fixed_of() */
+	found = &c->found[index & (CONTEXT_MEMOS - 1)];
+	if (found->hash == hash && found->process == process && found->bank == bank)
+		return found->number;
 	for (__u32 i = 0; i < CONTEXT_PROBES; i++) {
 		__u32 number = first + ((hash >> 32) + i * probe_step(hash)) %
 					       context_bank_values(context_banks);
@@ -143,11 +153,15 @@ __noinline int find_context(struct context_scratch *c, __u64 process, __u32 imag
 
 		if (!value)
 			break;
-		if (value->hash == hash && is_context_at(c, number))
-			return number;
-		if (value->hash)
+		if (value->hash == hash ? !is_context_at(c, number) : value->hash)
 			continue;
-		return add_context(c, number, hash, process, image) ? number : image;
+		if (!value->hash && !add_context(c, number, hash, process, image))
+			return image;
+		found->process = process;
+		found->hash = hash;
+		found->bank = bank;
+		found->number = number;
+		return number;
 	}
 	return image;
 }
@@ -524,58 +538,86 @@ static __always_inline struct context_fixed *fixed_of(struct context_scratch *c,
 	return &c->fixed[index & (CONTEXT_MEMOS - 1)];
 }
 
-/* Appends what is remembered of the process and c->image. Returns whether it is. */
-__noinline int take_fixed(struct context_scratch *c, __u64 process)
+/* Reads the text into c->leads to which c->next points. Returns 0 if it is longer, or none. */
+static __always_inline int read_next(struct context_scratch *c)
+{
+	__u64 address, ends = 0;
+
+	if (READ_USER(address, c->bias + c->next) || !address || READ_USER(c->leads, address))
+		return 0;
+	for (int i = 0; i < CONTEXT_SHORT_WORDS; i++) /* one of its bytes is 0 */
+		ends |= (c->leads[i] - 0x0101010101010101) & ~c->leads[i] & 0x8080808080808080;
+	return ends != 0;
+}
+
+/*
+ * Appends what is remembered of the process and c->image. Returns of how many variables: `count`,
+ * and perhaps of c->next; 0: nothing is.
+ */
+__noinline int take_fixed(struct context_scratch *c, __u64 process, __u32 count)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct context_fixed *known;
 	__u64 used, begin;
 
 	if (!c)
-		return false;
+		return 0;
 	known = fixed_of(c, process);
 	if (known->process != process || known->image != c->image ||
-	    known->start_ns != BPF_CORE_READ(task, group_leader, start_time))
-		return false;
+	    known->start_ns != task->group_leader->start_time)
+		return 0;
 	used = known->used;
+	if (known->used_with_next && read_next(c) && known->next[0] == c->leads[0] &&
+	    known->next[1] == c->leads[1] && known->next[2] == c->leads[2] &&
+	    known->next[3] == c->leads[3]) {
+		used = known->used_with_next;
+		count++;
+	}
 	begin = c->used;
 	c->used += used;
 	barrier_var(used);
 	barrier_var(begin);
 	bpf_probe_read_kernel(c->bytes + (begin & (CONTEXT_VALUE_BYTES - 1)),
 			      used & (CONTEXT_FIXED_BYTES - 1), known->bytes);
-	return true;
+	return count;
 }
 
-/* Remembers so many bytes of the values, if they have room. */
-__noinline int keep_fixed(struct context_scratch *c, __u64 process, __u32 from, __u32 count)
+/* Remembers so many bytes of the values, if they have room: without and with that of c->next. */
+__noinline int keep_fixed(struct context_scratch *c, __u64 process, __u32 from, __u32 used,
+			  __u32 with_next)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct context_fixed *known;
-	__u64 used = count, begin = from;
+	__u64 begin = from, size;
 
-	if (!c || !count || count >= CONTEXT_FIXED_BYTES)
+	if (!c || !used || used >= CONTEXT_FIXED_BYTES)
 		return 0;
+	if (with_next >= CONTEXT_FIXED_BYTES || !read_next(c))
+		with_next = 0;
 	known = fixed_of(c, process);
-	known->used = count;
+	known->used = used;
+	known->used_with_next = with_next;
 	known->process = process;
 	known->image = c->image;
-	known->start_ns = BPF_CORE_READ(task, group_leader, start_time);
-	barrier_var(used);
+	known->start_ns = task->group_leader->start_time;
+	for (int i = 0; i < CONTEXT_SHORT_WORDS; i++)
+		known->next[i] = c->leads[i];
+	size = with_next ?: used;
+	barrier_var(size);
 	barrier_var(begin);
-	bpf_probe_read_kernel(known->bytes, used & (CONTEXT_FIXED_BYTES - 1),
+	bpf_probe_read_kernel(known->bytes, size & (CONTEXT_FIXED_BYTES - 1),
 			      c->bytes + (begin & (CONTEXT_VALUE_BYTES - 1)));
 	return 0;
 }
 
 /*
  * Appends the values of the image's variables. Those that do not change any more, once its last
- * variable has a value, are remembered with the process that has them.
+ * variable has a value, are remembered with the process that has them, and with the next one's.
  */
 __noinline int read_image(struct context_scratch *c, __u64 process)
 {
 	const struct context_image *image;
-	__u32 key, begin, end = 0, first = 0, count;
+	__u32 key, begin, ends[2] = {}, first = 0, count;
 	int value = 0, next;
 
 	if (!c)
@@ -585,21 +627,24 @@ __noinline int read_image(struct context_scratch *c, __u64 process)
 	if (!image)
 		return 0;
 	count = image->fixed;
+	c->next = image->variables[count & (CONTEXT_VARIABLES - 1)].address;
 	begin = c->used;
-	if (count && take_fixed(c, process))
-		first = count;
+	if (count)
+		first = take_fixed(c, process, count);
 	for (__u32 i = 0; i < CONTEXT_VARIABLES; i++) {
 		if (i < first)
 			continue;
 		if (i == count)
-			end = c->used;
+			ends[0] = c->used;
+		if (i == count + 1)
+			ends[1] = c->used;
 		next = read_variable(c, i);
 		if (next < 0)
 			break;
 		value = next;
 	}
-	if (!first && value && end > begin)
-		keep_fixed(c, process, begin, end - begin);
+	if (first <= count && value && ends[0] > begin)
+		keep_fixed(c, process, begin, ends[0] - begin, ends[1] - begin);
 	return 0;
 }
 

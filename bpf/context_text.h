@@ -41,18 +41,32 @@ struct context_memo {
 /* Bound: as CONTEXT_MEMOS. */
 #define CONTEXT_FIXED_BYTES 128
 
-/* Values of a process that do not change any more: see struct context_image. */
+/* Of a text with its 0 that is compared at once. Bound: format. */
+#define CONTEXT_SHORT_WORDS 4
+
+/*
+ * Values of a process that do not change any more: see struct context_image. With them that of the
+ * next variable, while its text is the same.
+ */
 struct context_fixed {
 	unsigned long long process, start_ns;
-	unsigned int image, used;
+	unsigned int image;
+	unsigned short used, used_with_next; /* bytes; 0: the text is not short */
+	unsigned long long next[CONTEXT_SHORT_WORDS];
 	unsigned char bytes[CONTEXT_FIXED_BYTES];
+};
+
+/* The number that the values of a process with this hash had: in the window with this bank. */
+struct context_found {
+	unsigned long long process, hash;
+	unsigned int bank, number;
 };
 
 /*
  * Powers of two.
- * Bound: users: beginnings of texts, and processes, that a CPU remembers; then: a text is made
- * equal from its beginning, and all values are read; again: at the next tick; share: none; seen:
- * not seen, but as CPU time.
+ * Bound: users: beginnings of texts, processes, and their values, that a CPU remembers; then: a
+ * text is made equal from its beginning, and all values are read and sought; again: at the next
+ * tick; share: none; seen: not seen, but as CPU time.
  */
 #define CONTEXT_MEMOS 32
 
@@ -69,6 +83,13 @@ struct context_scratch {
 	/* Of the text that is made equal: as in struct context_memo, where it begins, its first
 	 * block that is not known. */
 	unsigned int from, state, begin, first, has_memo;
+	unsigned int image; /* in `contexts` */
+	/* Where the process has the variables that are read. */
+	unsigned long long bias, thread_pointer;
+	unsigned long long address; /* of a variable */
+	unsigned long long next;    /* of the one behind those that are fixed */
+	unsigned short label, part; /* of the variable that was read last, the label + 1 */
+	struct context_vector vector;
 	union {
 		unsigned char bytes[CONTEXT_VALUE_BYTES];
 		unsigned long long words[CONTEXT_VALUE_WORDS];
@@ -76,15 +97,10 @@ struct context_scratch {
 	union context_read text;
 	/* What leads to it. Bound: format. */
 	unsigned long long leads[6];
-	unsigned short label, part; /* of the variable that was read last, the label + 1 */
 	struct context_record record, again;
-	/* Where the process has the variables that are read. */
-	unsigned long long bias, thread_pointer;
-	unsigned long long address; /* of a variable */
-	unsigned int image;	    /* in `contexts` */
-	struct context_vector vector;
 	struct context_memo memos[CONTEXT_MEMOS];  /* by how texts begin */
 	struct context_fixed fixed[CONTEXT_MEMOS]; /* by processes */
+	struct context_found found[CONTEXT_MEMOS]; /* by values and processes */
 	/* The verifier takes a number below CONTEXT_VALUE_BYTES for any of these. */
 	unsigned char spare[CONTEXT_VALUE_BYTES];
 };

@@ -488,11 +488,11 @@ int sample_program_renew_contexts(struct sample_program *sample)
 	volatile uint32_t *bank = &sample->bpf->data_banks->context_bank;
 	struct context_value *values =
 		sample->settings.contexts ? sample->settings.unwind->tables.context_values : NULL;
-	uint32_t next = (*bank + 1) % SAMPLE_BANKS;
+	uint32_t next = *bank + 1;
 
 	if (!values || context_banks(sample) == 1)
 		return 0;
-	memset(&values[context_bank_first(next, SAMPLE_BANKS)], 0,
+	memset(&values[context_bank_first(next % SAMPLE_BANKS, SAMPLE_BANKS)], 0,
 	       context_bank_values(SAMPLE_BANKS) * sizeof(*values));
 	memset(sample->context_shares, 0, CONTEXT_SHARES * sizeof(*sample->context_shares));
 	*bank = next;
