@@ -226,6 +226,15 @@ if [ "$(id -u)" -eq 0 ] && find_postgres && make_postgres; then
 	check "PostgreSQL: and the database by its name" grep -qE '  postgres$' out
 	"$profiltool" report --by role postgres.pb.gz >out 2>/dev/null
 	check "PostgreSQL: and its user" grep -qE '  test$' out
+	start "$postgres/psql" -X -q -h "$pgdata" -U test postgres -c "DO \$\$ BEGIN LOOP PERFORM set_config('application_name', name, false),
+		(SELECT count(*) FROM generate_series(1, 9999)) FROM unnest(ARRAY['first', 'other', repeat('long', 12)]) name; END LOOP; END \$\$"
+	wait_for find_backends 3
+	renamed=$(psql -At -c "SELECT pid FROM pg_stat_activity WHERE query LIKE '%set_config%' AND query LIKE 'DO %'")
+	note_started "$renamed"
+	check "PostgreSQL: a session with changing names" exits 0 until_used "$renamed" 600 "$profiltool" record -p "$renamed" -F 999 -o renamed.pb.gz
+	"$profiltool" report --by application renamed.pb.gz >out 2>/dev/null
+	check "PostgreSQL: a session with changing names: each of them" test "$(grep -cE '  (first|other|(long){12})$' out)" -eq 3
+	kill -CONT "$renamed" # until_used has stopped it
 	check "PostgreSQL: top" exits 0 until_used "$backend" 300 "$profiltool" top -p "$backend" --by query --tables 1000 -d 0.2
 	check "PostgreSQL: top has the query" grep -qE '  DO \?$' out
 	its_user=(setpriv --reuid=65534 --regid=65534 --clear-groups env PROFIL_RECORD_SOCKET="$work/socket")
