@@ -1068,7 +1068,7 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	/* From here, not from find_place(): for Linux 6.1, which adds up what all calls take. */
 	for (int i = 0; i <= WAIT_PLACES; i++) {
 		known = find_place(scratch, own, known);
-		if (!known || is_script_at_place(scratch, own, known))
+		if (!known || !cfi || is_script_at_place(scratch, own, known))
 			break;
 	}
 	if (known) {

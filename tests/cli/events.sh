@@ -35,6 +35,8 @@ def switches():
     with open("/proc/self/status") as status:
         return sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
 
+print("ready", flush=True)
+input()
 before = switches()
 for i in range(1000):
     os.getppid()
@@ -43,21 +45,27 @@ for i in range(50):
 print(switches() - before)
 EOF_PYTHON
 
-# counts EVENT EXPRESSION: what was recorded of it, beside `switches`.
+# counts NAME EVENT PROGRAM EXPRESSION: what was recorded of it from "ready" on, beside `said`, the number that it prints.
 counts() {
-	"$profiltool" record --json -e "$1" -o "$work/event.pb.gz" -- "$python" "$work/does.py" >"$work/event.json" 2>"$work/event.err"
-	json "(lambda switches: j['event'] == '$1' and j['ticks'] == j['counted'] and ($2))($(grep -x '[0-9]*' "$work/event.err"))" \
-		"$work/event.json"
+	begin_recorded "$1" "-e $2" "$python" "$work/$3" || return
+	send_line "$1" go
+	wait "$recorder"
+	wait "$pid"
+	json "(lambda said: j['event'] == '$2' and j['ticks'] == j['counted'] and ($4))($(sed -n '$s/^[0-9]*$/&/p' "$work/$1.out" | grep . || echo 0))" \
+		"$work/$1.json"
 }
 
-check "switches of threads" counts context-switches "50 <= switches <= j['counted'] < switches + 1000"
-check "a tracepoint" counts syscalls:sys_enter_getppid "j['counted'] == 1000"
-check "with functions of scripts" json "[f['total'] for f in j['functions'] if f['name'] == '<module>'] == [1000]" "$work/event.json"
-check "an event of which there is none" counts syscalls:sys_enter_reboot "j['counted'] == 0"
-check "which is said" grep -qF "no samples: no syscalls:sys_enter_reboot of $python in " "$work/event.err"
+check "switches of threads" counts switches context-switches does.py "50 <= said <= j['counted'] < said + 1000"
+check "a tracepoint, with functions of scripts" counts calls syscalls:sys_enter_getppid does.py "j['counted'] == 1000 and
+	[f['total'] for f in j['functions'] if f['name'] == '<module>'] == [1000]"
+check "an event of which there is none" counts none syscalls:sys_enter_reboot does.py "j['counted'] == 0"
+check "which is said" grep -q "no samples: no syscalls:sys_enter_reboot of python.* (PID $pid) in " "$work/none.err"
 # A program at a function may be preempted, by another one.
 cat >"$work/calls.py" <<'EOF_PYTHON'
 import os, threading
+
+print("ready", flush=True)
+input()
 
 def call():
     for i in range(5000):
@@ -69,13 +77,10 @@ for thread in threads:
 for thread in threads:
     thread.join()
 EOF_PYTHON
-libc=$(ldd "$python" | sed -n 's/.* => \(.*libc\.so.*\) .*/\1/p')
-check "calls of a function" exits 0 "$profiltool" record -q -e "uprobe:$libc:getppid" -o "$work/calls.pb.gz" -- "$python" "$work/calls.py"
-"$profiltool" report --json "$work/calls.pb.gz" >"$work/calls.json" 2>"$work/err"
-check "each is counted, by who calls" json "(j['ticks'] == j['counted'] == 20000 and
-	{(f['name'], f['self'], f['total']) for f in j['functions']} >= {('getppid', 20000, 20000), ('call', 0, 20000)})" "$work/calls.json"
-check "a function that is not there" exits 1 "$profiltool" record -e "uprobe:$libc:no_such" -- true
-check "which is said" says 'has no function "no_such"'
+check "calls of a function, by who calls" counts function uprobe:libc:getppid calls.py "j['counted'] == 20000 and
+	{(f['name'], f['self'], f['total']) for f in j['functions']} >= {('getppid', 20000, 20000), ('call', 0, 20000)}"
+check "a function that is not there" exits 1 "$profiltool" record -e uprobe:no_such -- "$progs/services"
+check "which is said" says 'services has no function "no_such"'
 check "what there is" exits 0 "$profiltool" record -e list
 check "software events and tracepoints" [ "$(grep -cxE 'context-switches|syscalls:sys_enter_getppid' "$work/out")" -eq 2 ]
 for name in no:such ../events:id : a: syscalls:sys_enter_getppid/../sys_enter_getpid; do

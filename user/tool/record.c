@@ -483,6 +483,8 @@ static int warn_of_result(const struct recording *r, const struct profile *p, co
 	if (p->totals.counted == 0 && !p->wall_count) {
 		snprintf(idle.waits, sizeof(idle.waits), "%s", waits);
 		waits_warn(r->target, &idle);
+		if (idle.event)
+			return EXIT_NO_SAMPLES;
 		if (*waits)
 			tool_warn("  --wall records for what it waits, and where");
 		else if (p->totals.cpu_ns && !p->totals.ticks)
