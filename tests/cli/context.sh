@@ -227,7 +227,7 @@ if [ "$(id -u)" -eq 0 ] && find_postgres && make_postgres; then
 	"$profiltool" report --by role postgres.pb.gz >out 2>/dev/null
 	check "PostgreSQL: and its user" grep -qE '  test$' out
 	start "$postgres/psql" -X -q -h "$pgdata" -U test postgres -c "DO \$\$ BEGIN LOOP PERFORM set_config('application_name', name, false),
-		(SELECT count(*) FROM generate_series(1, 9999)) FROM unnest(ARRAY['first', 'other', repeat('long', 12)]) name; END LOOP; END \$\$"
+		(SELECT count(*) FROM generate_series(1, 9999 + length(name))) FROM unnest(ARRAY['first', 'other', repeat('long', 12)]) name; END LOOP; END \$\$"
 	wait_for find_backends 3
 	renamed=$(psql -At -c "SELECT pid FROM pg_stat_activity WHERE query LIKE '%set_config%' AND query LIKE 'DO %'")
 	note_started "$renamed"

@@ -3,19 +3,17 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
 {
-	bool refused = kind == ERROR_FAILED && (code == EACCES || code == EPERM);
 	/* strerror() would load the locale's message catalogue. */
 	const char *text = strerrordesc_np(code);
 	va_list arguments;
 	int n;
 
-	e->kind = refused ? ERROR_NOT_PERMITTED : kind;
+	e->kind = kind;
 	e->hint[0] = '\0';
 	va_start(arguments, format);
 	n = vsnprintf(e->what, sizeof(e->what), format, arguments);

@@ -2,6 +2,7 @@
 #ifndef PROFIL_UTIL_ERROR_H
 #define PROFIL_UTIL_ERROR_H
 
+#include <errno.h>
 #include <stddef.h>
 
 /* The kind of a failure, which decides the tool's exit code. */
@@ -24,12 +25,18 @@ struct error {
 
 /*
  * Sets e->what from the format, followed by ": strerror(code)" unless code is 0, and clears the
- * hint. Returns -code, or -EINVAL if code is 0, so that the caller can return the result. For
- * EACCES and EPERM, the kind ERROR_FAILED becomes ERROR_NOT_PERMITTED.
+ * hint. Returns -code, or -EINVAL if code is 0, so that the caller can return the result.
  */
 int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-#define error_set(e, code, ...) error_set_kind((e), ERROR_FAILED, (code), __VA_ARGS__)
+
+static inline enum error_kind error_kind_of(int code)
+{
+	return code == EACCES || code == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED;
+}
+
+/* The same, of the kind that the code says. */
+#define error_set(e, code, ...) error_set_kind((e), error_kind_of(code), (code), __VA_ARGS__)
 
 /* The same of a mistake in usage, with a hint, which is no format. Returns -EINVAL. */
 #define error_usage(e, hint, ...) \
