@@ -1100,8 +1100,8 @@ static __always_inline struct wait_counters *own_wait_counters(void)
 
 /*
  * Whether the programs have taken so many quarters of what they may take of this CPU's time. They
- * then spare stacks: first those of wakers, then walks of waits that will be short, then all. The
- * time of all switches is estimated by that of one in 8.
+ * then spare stacks: first those of wakers, and walks of waits that will be short, then all stacks
+ * of these, then all. The time of all switches is estimated by that of one in 8.
  */
 static __always_inline bool is_over_budget(struct wait_counters *counters, __u64 now,
 					   __u32 quarters)
@@ -1599,7 +1599,7 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	__u64 id;
 	__u32 slot;
 	__u16 reason, context;
-	bool walks;
+	bool walks, is_short;
 
 	if (!scratch || !counters)
 		return;
@@ -1640,10 +1640,11 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	file = wait_file(task, regs, reason, true);
 	wait->place = (regs->PC_REGISTER ^ regs->sp * 0x9e3779b97f4a7c15) >> 24 ^ reason;
 	slot = SLOT_LATER;
-	if (!is_over_budget(counters, now, 4)) {
+	is_short = *short_place(wait) == wait->place;
+	if (!is_over_budget(counters, now, is_short ? 3 : 4)) {
 		if (has_kernel_stack(reason, state))
 			kernel_size = get_frames(ctx, stack->pcs, 0);
-		walks = *short_place(wait) != wait->place || !is_over_budget(counters, now, 3);
+		walks = !is_short || !is_over_budget(counters, now, 2);
 		slot = find_own_stack(ctx, scratch, task, wait, id, reason, file, kernel_size, cfi,
 				      walks, counters);
 	}
