@@ -395,7 +395,7 @@ check "completion: a command to record behind such a method" \
 	offers sleep record --call-graph = fp slee
 check "completion: positions" offers_only $'instr\nline' convert --positions ''
 check "completion: events" \
-	offers_only $'auto\ncpu-clock\ncycles\npage-faults\ntick' -p 1 -e ''
+	offers_only $'auto\ncontext-switches\ncpu-clock\ncpu-migrations\ncycles\nlist\nmajor-faults\nminor-faults\npage-faults\ntick' -p 1 -e ''
 stop "$sleeper"
 touch "$work/a.pb.gz"
 check "completion: files to report" offers "$work/a.pb.gz" report "$work/a"
@@ -494,7 +494,7 @@ else
 	skip "fish: options that --help has" "fish is not installed"
 fi
 check "long lists of options are in groups: all of record's have a title" test "$(grep -c '^[A-Z].*:$' "$work/help.record")" -eq \
-	"$(sed -n '/option_group groups/,/{ 0 }/p' "$top/user/tool/record.c" | grep -c '", "')"
+	"$(sed -n '/struct option_group\[\]/,/{ 0 }/p' "$top/user/tool/record.c" | grep -c '", "')"
 
 # The comparisons find the differences that they are made for.
 check "an option that only --help has is noticed" \
