@@ -257,7 +257,7 @@ static void count_sent(bool sent, __u32 bank)
 
 	if (!counter)
 		return;
-	/* At a function, the program may be preempted. */
+	/* A program at a function may be preempted here. */
 	__sync_fetch_and_add(sent ? &counter->ring : &counter->ring_full, 1);
 }
 

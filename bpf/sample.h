@@ -189,9 +189,9 @@ struct stack_sample {
 };
 
 /*
- * Programs at functions (uprobes) may be preempted, by others of them, so each has a place of its
- * own: scratch memory and a ring of times. Those of a CPU are this far apart: as many as there are
- * CPUs. Bound: users: threads that are preempted in such a program, on a CPU; then: the event is
+ * Programs at functions (uprobes) may be preempted by others of them, so each run has a place of
+ * its own: scratch memory and a ring of times. CPU n has the places n, n + the number of CPUs, and
+ * so on. Bound: users: threads that are preempted in such a program, on a CPU; then: the event is
  * lost; again: when one of them has gone on; share: none; seen: lost_nested.
  */
 #define SAMPLE_PLACES 8

@@ -33,7 +33,7 @@
 #define WAIT_DOUBT_NS 1000000000
 
 /*
- * A wait shorter than WAIT_BUCKET_NS makes its place one of these: there walks are spared first.
+ * A wait shorter than WAIT_BUCKET_NS makes its place one of these: there stacks are spared first.
  * Bound: users: places of a thread that are known for short waits; then: the last one takes
  * another's place; again: at the next wait; share: the thread's own; seen: not seen.
  */

@@ -1167,8 +1167,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->excluded = sum->excluded;
 	totals->out_of_range = sum->out_of_range;
 	totals->ring_full = sum->ring_full;
-	totals->nested = sum->nested;
-	totals->nested += c->events.point ? sample_program_missed(&c->sample) : 0;
+	totals->nested = sum->nested + (c->events.point ? sample_program_missed(&c->sample) : 0);
 	totals->ticks += totals->nested;
 	totals->ring = sum->ring;
 	totals->bpf_ns_per_tick = sum->timed ? sum->timed_ns / sum->timed : 0;

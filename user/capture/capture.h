@@ -236,8 +236,9 @@ uint64_t capture_ticks(const struct capture *c);
 
 struct capture_totals {
 	ACCOUNT_MEMBERS;
-	uint64_t ring_full;	 /* ticks lost: no room in the ring buffer */
-	uint64_t nested;	 /* events lost, of anybody's: in another BPF program, on its CPU */
+	uint64_t ring_full; /* ticks lost: no room in the ring buffer */
+	/* Events lost, also of others: within another BPF program, or in SAMPLE_PLACES of them. */
+	uint64_t nested;
 	uint64_t ring;		 /* of the counted: through the ring buffer */
 	uint64_t waits_refused;	 /* of waits_no_room: of the one user who has the most */
 	uid_t waits_refused_uid; /* that user */

@@ -94,25 +94,25 @@ uint64_t events_tick_ns(void)
 
 int events_open_tracefs(struct error *e)
 {
-	int type, fd = open(TRACEFS "/events", O_PATH | O_CLOEXEC);
+	int type = -1, fd = -1, err;
 
-	file_close(fd);
-	if (fd >= 0)
-		return open(TRACEFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* It is not mounted: a mount that has no place, and goes with its descriptor. */
-	type = fsopen("tracefs", FSOPEN_CLOEXEC);
-	fd = type < 0 || fsconfig(type, FSCONFIG_CMD_CREATE, NULL, NULL, 0)
-		     ? -errno
-		     : fsmount(type, FSMOUNT_CLOEXEC, 0);
-	file_close(type);
-	if (fd < 0) {
-		error_set(e, fd == -1 ? errno : -fd, "cannot look for tracepoints in " TRACEFS);
-		error_hint(e, "as root: mount -t tracefs tracefs " TRACEFS);
-		return -ENOENT;
+	if (access(TRACEFS "/events", F_OK) == 0) {
+		fd = open(TRACEFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	} else {
+		/* It is not mounted: a mount that has no place, and goes with its descriptor. */
+		type = fsopen("tracefs", FSOPEN_CLOEXEC);
+		if (type >= 0 && fsconfig(type, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+			fd = fsmount(type, FSMOUNT_CLOEXEC, 0);
 	}
-	return fd;
+	if (fd < 0) {
+		err = error_set(e, errno, "cannot look for tracepoints in " TRACEFS);
+		error_hint(e, "as root: mount -t tracefs tracefs " TRACEFS);
+	}
+	file_close(type);
+	return fd < 0 ? err : fd;
 }
 
+/* Sets what of *attr chooses the tracepoint. Returns 0 or a negative errno. */
 static int find_tracepoint(const char *name, struct perf_event_attr *attr, struct error *e)
 {
 	const char *colon = strchr(name, ':');
@@ -131,9 +131,10 @@ static int find_tracepoint(const char *name, struct perf_event_attr *attr, struc
 		attr->config = number;
 		return 0;
 	}
-	error_set(e, err == -ENOENT ? 0 : -err, "this kernel has no tracepoint \"%s\"", name);
-	error_hint(e, "profiltool record -e list prints all that there are");
-	return -ENOENT;
+	if (err != -ENOENT)
+		return error_set(e, -err, "cannot read the number of the tracepoint \"%s\"", name);
+	error_set(e, 0, "this kernel has no tracepoint \"%s\"", name);
+	return error_hint(e, "profiltool record -e list prints all that there are");
 }
 
 int events_prepare(struct event_set *set, enum capture_event event,
@@ -293,7 +294,7 @@ int events_open(struct event_set *set, const struct members *members, int progra
 	size_t first = 0;
 	int err, enable_err;
 
-	/* The events of CPUs that went offline are dead; but a point's program still runs. */
+	/* The events of CPUs that went offline are dead; but the program at a point still runs. */
 	for (size_t i = 0; i < set->count; i++)
 		if (!set->point &&
 		    perf_event_is_dead(set->events[i].fd, &set->events[i].enabled_ns))

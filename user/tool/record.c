@@ -656,22 +656,26 @@ static int record_by_service(struct recording *r, const struct record_options *o
 }
 
 /*
- * Sets *function to that of --span or -e, `text`: of a process or thread that is recorded, or of
- * the command. Returns 0, or a negative errno with e set.
+ * Sets *function to that of --span or -e, if there is one: of a process or thread that is recorded,
+ * or of the command. Returns 0, or a negative errno with e set.
  */
-static int find_function(const struct record_options *o, const char *text, const char *command,
+static int find_function(const struct record_options *o, const char *command,
 			 struct capture_function *function, struct error *e)
 {
+	const char *text = o->span, *point = o->target.event.point;
 	pid_t pid = o->target.tid ?: o->target.pid_count ? o->target.pids[0] : 0;
 	struct executable program;
 	char path[PATH_MAX];
-	int err = command ? executable_find(command, path, e) : 0;
+	int err = 0;
 
-	if (!err && command)
-		err = executable_read_program(path, &program, e);
-	return err
-		       ?: function_find(text, pid, command ? program.path : NULL, text == o->span,
-					function, e);
+	if (point && strncmp(point, FUNCTION_EVENT, strlen(FUNCTION_EVENT)) == 0)
+		text = point + strlen(FUNCTION_EVENT);
+	if (!text)
+		return 0;
+	if (command)
+		err = executable_find(command, path, e)
+			      ?: executable_read_program(path, &program, e);
+	return err ?: function_find(text, pid, command ? program.path : NULL, o->span, function, e);
 }
 
 /* Records, then writes and prints the profile. Returns an exit code. */
@@ -679,10 +683,8 @@ static int record_target(struct recording *r, const struct record_options *o,
 			 struct capture_options *what, const struct format *format)
 {
 	const char *command = what->target == CAPTURE_COMMAND ? what->command[0] : NULL;
-	const char *name = o->target.event.point;
-	bool is_function = name && strncmp(name, FUNCTION_EVENT, sizeof(FUNCTION_EVENT) - 1) == 0;
 	struct capture_function function = { .file = -1 };
-	struct capture_point point = { .name = name };
+	struct capture_point point = { .name = o->target.event.point };
 	struct unrecorded unrecorded = { 0 };
 	struct profile *p = NULL;
 	char waits[512] = "";
@@ -691,14 +693,11 @@ static int record_target(struct recording *r, const struct record_options *o,
 
 	capabilities_raise();
 	unrecorded_list(&unrecorded, &o->target);
-	err = 0;
-	if (o->span || is_function)
-		err = find_function(o, o->span ?: name + sizeof(FUNCTION_EVENT) - 1, command,
-				    &function, &e);
+	err = find_function(o, command, &function, &e);
 	point.file = function.file;
 	point.offset = function.offset;
 	what->calls = o->span ? &function : NULL;
-	what->point = name ? &point : NULL;
+	what->point = point.name ? &point : NULL;
 	err = err ?: tool_start_capture(what, &r->capture, &e);
 	if (function.file >= 0)
 		close(function.file);

@@ -566,22 +566,21 @@ int tool_option_duration(const char *value, void *member, struct error *e)
 
 void tool_list_events(char *text, size_t size)
 {
-	size_t used;
-
 	tool_list_words(capture_event_names, CAPTURE_EVENTS, text, size);
-	used = strlen(text);
-	snprintf(text + used, size - used, ", list");
+	text_append(text, size, ", ", "list");
 }
 
 int tool_print_events(struct error *e)
 {
+	bool has_cycles = perf_event_try(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
 	int tracefs = events_open_tracefs(e);
 	char path[64], line[256];
 	FILE *events;
 
 	for (int i = 0; i < CAPTURE_EVENTS; i++)
-		printf("%s\n", capture_event_names[i]);
-	if (perf_event_try(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES))
+		if (i != CAPTURE_CYCLES || has_cycles)
+			printf("%s\n", capture_event_names[i]);
+	if (!has_cycles)
 		tool_warn("no cycles: this machine has no performance counters");
 	if (tracefs < 0)
 		return tracefs;
